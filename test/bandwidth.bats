@@ -217,7 +217,7 @@ s.recv(2000)' "$1" "${2:-100}"
 	call ADD "$in"
 	[ "$(queue tap0)" = "tbf 6877: 1000000 100000 25000" ]
 	call CHECK "$in"
-	drifts "$in" "interface tap0 has no rate limit of hawser*" tc qdisc del dev tap0 root
+	drifts "$in" "interface tap0 has no rate limit set by hawser*" tc qdisc del dev tap0 root
 	call DEL "$in"
 	PREVIOUS=",\"prevResult\":${previous//host0/nosuch0}"
 	run call ADD "$in"
@@ -363,7 +363,7 @@ limits() {
 	call ADD "$in,$out" >/dev/null
 	tc qdisc replace dev host0 root handle 1: htb
 	run call ADD "$faster"
-	[[ "$(jq -r .details <<<"$output")" == "restore the earlier limits: limit the rate of host0: "* ]]
+	[[ "$(jq -r .details <<<"$output")" == "could not restore the earlier limits: limit the rate of host0: "* ]]
 	[ "$(queue eth0 -n one)" = "tbf 6877: 2000000 200000 25000" ]
 	tc qdisc del dev host0 root
 	call DEL "$in,$out"
@@ -446,10 +446,10 @@ limits() {
 	change host0
 	burst=90000 drifts "$in,$out" "Buffer doesn't match: interface host0 *" change host0
 	change host0
-	drifts "$in,$out" "interface host0 has no rate limit of hawser: root qdisc is noqueue" tc qdisc del dev host0 root
+	drifts "$in,$out" "interface host0 has no rate limit set by hawser: root qdisc is noqueue" tc qdisc del dev host0 root
 	call DEL "$in,$out"
 	call ADD "$in,$out"
-	drifts "$in,$out" "interface eth0 has no rate limit of hawser: root qdisc is noqueue" tc -n one qdisc del dev eth0 root
+	drifts "$in,$out" "interface eth0 has no rate limit set by hawser: root qdisc is noqueue" tc -n one qdisc del dev eth0 root
 	call DEL "$in,$out"
 	nothing_left
 }
@@ -462,7 +462,7 @@ limits() {
 	ip link set "$ifb" up
 	drifts "$keys" "packets received on host0 are not redirected to $ifb" tc qdisc del dev host0 ingress
 	call ADD "$keys" >/tmp/result
-	drifts "$keys" "interface $ifb has no rate limit of hawser*" tc qdisc del dev "$ifb" root
+	drifts "$keys" "interface $ifb has no rate limit set by hawser*" tc qdisc del dev "$ifb" root
 	ip link del "$ifb"
 	run call CHECK "$keys"
 	fails_with 999 "get ifb device: $ifb is missing"

@@ -41,8 +41,8 @@ l2() { jq -c 'del(.ipam)' <<<"$(conf "$1")"; }
 
 links() { ip -j link | jq -r '.[].ifname' | sort; }
 records() { find /run/hawser/attachments -type f 2>/dev/null; }
-# only_furniture: assert that only the bridge is left
-only_furniture() {
+# only_bridge_left: assert that only the bridge is left
+only_bridge_left() {
 	[ "$(links)" = $'br7\nlo' ]
 	[ -z "$(leases)" ]
 	[ -z "$(records)" ]
@@ -72,7 +72,7 @@ except ConnectionRefusedError:
 	[ "$(cat /proc/sys/net/ipv4/ip_forward)" = 1 ]
 	check
 	del
-	only_furniture
+	only_bridge_left
 }
 
 @test "bridge: both ends of the pair have one queue" {
@@ -92,7 +92,7 @@ except ConnectionRefusedError:
 	check
 	del
 	call DEL c2 two "$(</tmp/conf)"
-	only_furniture
+	only_bridge_left
 }
 
 @test "bridge: an IPv6 address is usable right after ADD, without waiting" {
@@ -104,7 +104,7 @@ except ConnectionRefusedError:
 	[ "$(cat /proc/sys/net/ipv6/conf/all/forwarding)" = 1 ]
 	check
 	del
-	only_furniture
+	only_bridge_left
 }
 
 @test "bridge: enabledad enables duplicate address detection and waits for it" {
@@ -141,7 +141,7 @@ dad_of_pod() {
 		[ "$(result .cniVersion)" = "$version" ]
 		ip -n one addr show eth0 | grep -q 10.7.0.9/24
 		call DEL c1 one "$(</tmp/conf)"
-		only_furniture
+		only_bridge_left
 	done
 }
 
@@ -176,7 +176,7 @@ dad_of_pod() {
 	ip -n one link show eth0 | grep -q LOWER_UP
 	check
 	del
-	only_furniture
+	only_bridge_left
 }
 
 @test "bridge: disableContainerInterface leaves the interface down; with ipam it is refused" {
@@ -374,14 +374,14 @@ dad_of_pod() {
 	CNI_PATH=$CNI_PATH:/tmp/ipam run try_add '{}' '{"type":"empty"}'
 	fails_with 999 "IPAM plugin returned missing IP config"
 	[ "$(cat /tmp/ipam/calls)" = $'ADD\nDEL' ]
-	only_furniture
+	only_bridge_left
 }
 
 @test "bridge: a plugin that is its own IPAM is refused by ADD; DEL and GC succeed" {
 	for type in bridge ptp; do
 		run try_add '{"cniVersion":"1.1.0"}' "{\"type\":\"$type\"}"
 		fails_with 7 "plugin \"$type\" cannot delegate to itself"
-		only_furniture
+		only_bridge_left
 		call DEL c1 one "$(</tmp/conf)"
 		call GC "" "" "$(jq -c '."cni.dev/valid-attachments" = []' /tmp/conf)"
 		run call STATUS "" "" "$(</tmp/conf)"
@@ -405,7 +405,7 @@ dad_of_pod() {
 	[ "$(given; given one; leases)" = "$before" ]
 	check
 	del
-	only_furniture
+	only_bridge_left
 }
 
 @test "bridge: a second ADD after the pod lost its interface replaces the first" {
@@ -415,7 +415,7 @@ dad_of_pod() {
 	run ! ip -n one link show lost
 	check
 	del
-	only_furniture
+	only_bridge_left
 }
 
 @test "bridge: if the name of the host end is taken, the next one is used" {
@@ -429,7 +429,7 @@ dad_of_pod() {
 	del
 	ip link show "$name"
 	ip link del "$name"
-	only_furniture
+	only_bridge_left
 }
 
 # ---- CHECK ------------------------------------------------------------------------------------------
@@ -461,22 +461,22 @@ dad_of_pod() {
 
 @test "bridge: CHECK finds promiscuous mode enabled or disabled" {
 	add '{}'
-	drifts "bridge br7 is promiscuous" ip link set br7 promisc on
+	drifts "bridge br7: promiscuous mode mismatch: got on, want off" ip link set br7 promisc on
 	del
 	add '{"promiscMode":true}'
-	drifts "bridge br7 is not promiscuous" ip link set br7 promisc off
+	drifts "bridge br7: promiscuous mode mismatch: got off, want on" ip link set br7 promisc off
 }
 
 @test "bridge: CHECK finds the port detached, hairpin mode or isolation changed" {
 	add '{}'
 	port=$(result "$host_end")
-	drifts "hairpin mode of port $port is on" bridge link set dev "$port" hairpin on
+	drifts "port $port: hairpin mode mismatch: got on, want off" bridge link set dev "$port" hairpin on
 	bridge link set dev "$port" hairpin off
-	drifts "isolation of port $port is on" bridge link set dev "$port" isolated on
+	drifts "port $port: isolation mismatch: got on, want off" bridge link set dev "$port" isolated on
 	bridge link set dev "$port" isolated off
-	drifts "learning of port $port is off" bridge link set dev "$port" learning off
+	drifts "port $port: learning mismatch: got off, want on" bridge link set dev "$port" learning off
 	bridge link set dev "$port" learning on
-	drifts "flooding of port $port is off" bridge link set dev "$port" flood off
+	drifts "port $port: flooding mismatch: got off, want on" bridge link set dev "$port" flood off
 	bridge link set dev "$port" flood on
 	drifts "host interface $port is not a port of bridge br7" ip link set "$port" nomaster
 }
@@ -578,18 +578,18 @@ dad_of_pod() {
 	add '{"isGateway":true}'
 	del
 	del
-	only_furniture
+	only_bridge_left
 }
 
 @test "bridge: DEL with a deleted namespace, or without one, removes everything" {
 	add '{}'
 	ip netns del one
 	del
-	only_furniture
+	only_bridge_left
 	ip netns add one
 	add '{}'
 	del ""
-	only_furniture
+	only_bridge_left
 	run ! ip -n one link show eth0
 }
 
@@ -604,21 +604,21 @@ dad_of_pod() {
 @test "bridge: DEL without a previous result succeeds" {
 	add '{}'
 	call DEL c1 one "$(</tmp/conf)"
-	only_furniture
+	only_bridge_left
 }
 
 @test "bridge: DEL without a record deletes the pod's interface" {
 	add '{}'
 	rm -r /run/hawser/attachments
 	call DEL c1 one "$(</tmp/conf)"
-	only_furniture
+	only_bridge_left
 }
 
 @test "bridge: DEL deletes a pair whose host end was renamed" {
 	add '{}'
 	ip link set "$(result "$host_end")" down name renamed
 	del
-	only_furniture
+	only_bridge_left
 }
 
 @test "bridge: DEL does not touch an interface of the pod that is not a veth" {
@@ -679,7 +679,7 @@ dad_of_pod() {
 	umount -l /run/netns/one
 	del
 	call DEL c1 one "$(</tmp/conf)"
-	only_furniture
+	only_bridge_left
 	rm /run/netns/one
 }
 
@@ -691,7 +691,7 @@ dad_of_pod() {
 	fails_with 999 '*loop*'
 	[ "$(leases)" = 10.7.0.2 ]
 	del
-	only_furniture
+	only_bridge_left
 }
 
 @test "bridge: DEL does not change another pod that now has the netns path" {
@@ -715,14 +715,14 @@ dad_of_pod() {
 	upstream ADD c1 one "$(</tmp/conf)" >/tmp/result
 	check
 	del
-	only_furniture
+	only_bridge_left
 	add '{"isGateway":true}' "$both"
 	upstream CHECK c1 one "$(with_result)"
 	upstream DEL c1 one "$(with_result)"
 	[ "$(links)" = $'br7\nlo' ]
 	[ -z "$(leases)" ]
 	del
-	only_furniture
+	only_bridge_left
 }
 
 @test "bridge: ADD has upstream's effect and result" {
@@ -768,7 +768,7 @@ dad_of_pod() {
 	run ! ip -n two link show eth0
 	[ "$(leases)" = 10.7.0.2 ]
 	gc '[]'
-	only_furniture
+	only_bridge_left
 }
 
 @test "bridge: GC beside running ADDs deletes none of them in part" {
@@ -786,7 +786,7 @@ dad_of_pod() {
 	diff <(leases) /tmp/addresses
 	[ "$(ip -j link show master br7 | jq length)" = "$(wc -l </tmp/addresses)" ]
 	call GC "" "" "$(jq -c '."cni.dev/valid-attachments" = []' /tmp/conf)"
-	only_furniture
+	only_bridge_left
 }
 
 @test "bridge: STATUS calls IPAM, and succeeds on a host without the bridge" {
@@ -820,7 +820,7 @@ dad_of_pod() {
 	[ "$(wc -l </tmp/lists)" = 2 ] # and no directory but that of the index: ".", ".." and this boot's
 }
 
-@test "bridge: forty concurrent first ADDs, then forty concurrent DELs, leave only furniture" {
+@test "bridge: forty concurrent first ADDs, then forty concurrent DELs, leave only the bridge" {
 	conf '{"isDefaultGateway":true}' "$both" >/tmp/conf
 	for i in {1..40}; do ip netns add "p$i"; done
 	for i in {1..40}; do
@@ -836,7 +836,7 @@ dad_of_pod() {
 		dels[i]=$!
 	done
 	for i in {1..40}; do wait "${dels[i]}"; done
-	only_furniture
+	only_bridge_left
 }
 
 @test "bridge: uninstall removes the bridge, but not while it has ports" {

@@ -521,7 +521,7 @@ script: 0.4.0 1.0.0 1.1.0" ]
 	lacks "[y/N]"
 }
 
-# What attachments leave behind, without the furniture of upstream's plugins.
+# Objects that attachments left behind. Objects that upstream's plugins create once per host do not count.
 leftovers() {
 	ip -o link | grep veth || true
 	iptables-save -t nat | grep -E 'CNI-DN-|CNI-[0-9a-f]{24}' || true

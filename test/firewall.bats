@@ -451,7 +451,7 @@ steps() { grep '^  \[' | sed 's/pkts.*bytes [0-9]*/-/'; }
 	for keys in '{"firewalldZone":"nowhere"}' '{"firewalldZone":"closed","forwardMarkBit":5}'; do
 		run add c1 one "$keys"
 		fails_with "failed to add the address 10.7.0.2/32 to * zone: *"
-		[[ "$(jq -r .details <<<"$output")" == @(null|"remove the new rules: "*closed) ]]
+		[[ "$(jq -r .details <<<"$output")" == @(null|"could not remove the new rules: "*closed) ]]
 		[ "$(ours)" = "$before" ]
 		[ ! -s /tmp/zones ]
 		call CHECK c1 one "$(conf '{"backend":"iptables"}')"
@@ -717,7 +717,7 @@ start_firewalld() {
 		[ "$status" = 0 ] || break
 		sleep 0.01
 	done
-	fails_with "firewalld is not running, but the pod's addresses belong in its zone trusted"
+	fails_with "firewalld is not running, but ADD added the pod's addresses to its zone trusted"
 	sed -i '$d' /tmp/bus.pids
 	del c1 one
 	[ "$(ours)" = "[]" ]

@@ -492,7 +492,7 @@ time.sleep(10)' "$1" "$2" "$3" >/tmp/router 3>&- &
 		fails_with "load libnftables: *libnftables.so.1: *"
 		[ "$(jq .code <<<"$output")" = 50 ]
 		run call ADD c1 one "$(</tmp/conf)"
-		fails_with "load the rules of table inet hawser: load libnftables: *libnftables.so.1: *"
+		fails_with "load the rules of nftables table inet hawser: load libnftables: *libnftables.so.1: *"
 		[ -z "$(find /run/hawser/attachments -type f)" ]
 		umount "$library"
 		add c1 one

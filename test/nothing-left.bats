@@ -3,8 +3,8 @@
 #
 # Whole chains run by cnitool leave the machine unchanged: network, sysctls, nftables, processes, mounts,
 # and files below /run/hawser, /run/cni and /var/lib/cni. Each test runs with a bridge and with ptp, both
-# dual stack and followed by tuning. Furniture, which stays on purpose, was created by an ADD and a DEL
-# before the test; `uninstall` removes it.
+# dual stack and followed by tuning. An ADD and a DEL before each test create the host objects, such as
+# the bridge, which stay on purpose; `uninstall` removes them.
 bats_require_minimum_version 1.5.0
 load lib
 load state
@@ -253,7 +253,7 @@ del_by_plugins() { by_plugin tuning DEL "$@" && by_plugin "$net" DEL "$@"; }
 	on_each each
 }
 
-@test "nothing left: uninstall removes furniture" {
+@test "nothing left: uninstall removes the host objects" {
 	forwarding='forward\|conf/all/accept_redirects'
 	each() { add && del; }
 	on_each each

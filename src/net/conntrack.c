@@ -2,12 +2,14 @@
 /*
  * net/conntrack.c - delete connection tracking entries
  *
- * How:   Linux 6.11 and later delete by a partial tuple in one request. Older
- *        kernels require a complete tuple there (-EINVAL), but filter a dump by
- *        a partial one (5.8): the listed entries are deleted one by one.
- *        Tuples with IPv6 addresses always go through a dump, and the addresses
- *        are compared here: the kernel's filter inverts that comparison.
- * Rules: an entry that expires between dump and deletion counts as deleted.
+ * How:   Linux 6.11 and later can delete all entries that match a partial tuple
+ *        in one request. Older kernels reject such a request (-EINVAL), but can
+ *        filter a dump by a partial tuple (since 5.8): the listed entries are then
+ *        deleted one by one.
+ *        If a tuple has IPv6 addresses, the entries are always listed and the
+ *        addresses are compared here: the kernel's filter has a bug that inverts
+ *        the comparison of IPv6 addresses.
+ * Rules: it is not an error if an entry expires between the dump and its deletion.
  */
 #include "net/conntrack.h"
 
@@ -28,14 +30,16 @@
 #define CONNTRACK_MESSAGE_MAX 1024
 #define CONNTRACK_RECEIVE_MAX 32768
 
-/* Bits of CTA_FILTER_ORIG_FLAGS, the members to compare; the kernel's headers do not name them. */
+/* Bits of CTA_FILTER_ORIG_FLAGS: which members to compare. The kernel's public headers do not
+ * define names for them. */
 #define CONNTRACK_SRC	   (1U << 0)
 #define CONNTRACK_DST	   (1U << 1)
 #define CONNTRACK_PROTO	   (1U << 3)
 #define CONNTRACK_SRC_PORT (1U << 4)
 #define CONNTRACK_DST_PORT (1U << 5)
 
-/* With version 1 the kernel compares the family when it deletes. */
+/* The message has version 1, so that the kernel also compares the family when it deletes
+ * entries. */
 static struct nlmsghdr *conntrack_start(char *buf, uint16_t type, uint16_t flags, uint8_t family)
 {
 	struct nlmsghdr *m = mnl_nlmsg_put_header(buf);
@@ -78,7 +82,7 @@ static void conntrack_put_tuple(struct nlmsghdr *m, const struct conntrack_tuple
 	mnl_attr_nest_end(m, orig);
 }
 
-/* Sends a request and appends the replies to *entries, up to the one that ends it. */
+/* Sends a request and appends all its replies to *entries. */
 static int conntrack_exchange(struct mnl_socket *socket, const struct nlmsghdr *request,
 			      struct buf *entries)
 {
@@ -133,8 +137,8 @@ static int conntrack_request(struct mnl_socket *socket, uint16_t type, uint16_t 
 	return conntrack_exchange(socket, m, entries);
 }
 
-/* By its complete tuple, and the ID that distinguishes it from a later entry with the same
- * tuple. */
+/* Deletes an entry by its complete tuple and its ID. The ID distinguishes it from a later entry
+ * with the same tuple. */
 static int conntrack_delete_entry(struct mnl_socket *socket, const struct nlmsghdr *entry,
 				  uint8_t family)
 {
@@ -173,7 +177,7 @@ static bool conntrack_is_ip(const struct nlattr *attr, const struct hw_ip *want)
 		memcmp(mnl_attr_get_payload(attr), want->bytes, ip_bits(want) / 8) == 0);
 }
 
-/* Compares the addresses only: protocol and ports were filtered by the kernel. */
+/* Compares only the addresses: the kernel has already filtered by protocol and ports. */
 static bool conntrack_matches(const struct nlmsghdr *entry, const struct conntrack_tuple *tuple)
 {
 	bool v4 = tuple->family == AF_INET;
@@ -198,7 +202,7 @@ static int conntrack_check_tuple(const struct conntrack_tuple *tuple, struct hw_
 		return err_text(e, -EINVAL, "delete conntrack entries: port without a protocol");
 	if (!tuple->src.family && !tuple->dst.family && !tuple->sport && !tuple->dport)
 		return err_text(e, -EINVAL,
-				"delete conntrack entries: neither address nor port given");
+				"delete conntrack entries: tuple has neither address nor port");
 	return 0;
 }
 

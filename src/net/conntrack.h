@@ -2,8 +2,8 @@
 /*
  * net/conntrack.h - delete connection tracking entries
  *
- * What:  delete all entries with a given tuple, such as those of UDP to a host
- *        port that now leads to another pod.
+ * What:  delete all entries with a given tuple, such as the UDP entries of a host
+ *        port that is now mapped to another pod.
  */
 #ifndef NET_CONNTRACK_H
 #define NET_CONNTRACK_H
@@ -16,8 +16,8 @@
 
 struct mnl_socket;
 
-/* Addresses and ports of a connection's first packet, before translation. Zero members are not
- * compared. */
+/* Addresses and ports of a connection's first packet, before address translation. Members that are
+ * zero are not compared. */
 struct conntrack_tuple {
 	uint8_t family; /* AF_INET or AF_INET6: required */
 	uint8_t proto;	/* IPPROTO_...; required with a port */
@@ -25,15 +25,16 @@ struct conntrack_tuple {
 	uint16_t sport, dport; /* host byte order */
 };
 
-/* socket: a bound NETLINK_NETFILTER socket such as nft_socket(); NULL: the kernel has no netfilter
- * and there is nothing to delete. A socket that is opened and closed here after nftables elements
- * were deleted would block in close() (net/nft/nft.h), therefore the caller's is used.
- * Return: 0, also if no entry matched; -EINVAL for an incomplete tuple, or one with neither address
- * nor port; or another negative errno. */
+/* Delete all entries that match the tuple.
+ * socket: a bound NETLINK_NETFILTER socket such as nft_socket(); NULL: the kernel has no netfilter,
+ * so there is nothing to delete. The caller passes its socket because close() of a new one would
+ * block if nftables elements were deleted before (net/nft/nft.h).
+ * Return: 0, also if no entry matched; -EINVAL if the tuple has no family, has a port without a
+ * protocol, or has neither address nor port; or another negative errno */
 int conntrack_flush(struct mnl_socket *socket, const struct conntrack_tuple *tuple,
 		    struct hw_err *e);
-/* The same by listing the entries and deleting them one by one, as conntrack_flush() does for older
- * kernels; exported for tests. */
+/* Like conntrack_flush(), but lists the entries and deletes them one by one. conntrack_flush() uses
+ * this method on older kernels; the function is exported for tests. */
 int conntrack_flush_by_dump(struct mnl_socket *socket, const struct conntrack_tuple *tuple,
 			    struct hw_err *e);
 

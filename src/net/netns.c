@@ -2,9 +2,9 @@
 /*
  * net/netns.c - network namespaces by path
  *
- * How:   a namespace file is on nsfs (a bind mount) or on procfs; any other
- *        file is refused before it is opened, as an untrusted path may lead to
- *        a FIFO or a device.
+ * How:   a namespace file is on nsfs (a bind mount) or on procfs. Any other
+ *        file is refused before it is opened, because an untrusted path may
+ *        name a FIFO or a device.
  */
 #include "net/netns.h"
 
@@ -37,8 +37,9 @@ int netns_open(const char *path, int *ret_fd, struct hw_err *e)
 	return 0;
 }
 
-/* A namespace is mounted on an empty file. After an unmount, by a reboot or by hand, the file may
- * remain; upstream's DEL then fails forever. */
+/* A namespace is mounted on an empty file. After a reboot or a manual unmount the file may still
+ * exist: it is then treated as a missing namespace. Upstream's DEL fails every time in this
+ * case. */
 int netns_find(const char *path, int *ret_fd, struct hw_err *e)
 {
 	if (!*path)

@@ -2,8 +2,8 @@
 /*
  * net/netns.h - network namespaces by path
  *
- * What:  open a namespace safely; enter it and return.
- * Rules: setns() moves the calling thread alone, so only single-threaded
+ * What:  open a namespace safely, enter it and leave it again.
+ * Rules: setns() moves only the calling thread, so only single-threaded
  *        programs (plugins) use netns_enter(); a daemon uses a child process or
  *        a dedicated thread. Descriptors are CLOEXEC and belong to the caller.
  */
@@ -14,10 +14,11 @@
 #include "base/mem.h"
 
 /* Return: 0, -ENOENT if the path does not exist, -EINVAL if it is not a namespace, or another
- * negative errno. The error texts are upstream's (facts 4.0.1). */
+ * negative errno. The error texts are the same as upstream's (facts 4.0.1). */
 int netns_open(const char *path, int *ret_fd, struct hw_err *e);
-/* For DEL. Return: 1 with the namespace; 0 if the path is empty, does not exist, or is not a
- * namespace any more; or a negative errno. */
+/* Like netns_open(), but a missing namespace is not an error; for DEL. Return: 1 if the namespace
+ * was opened; 0 if the path is empty, does not exist, or is no longer a namespace; or a negative
+ * errno */
 int netns_find(const char *path, int *ret_fd, struct hw_err *e);
 
 /* The namespace that netns_enter() left; netns_leave() returns to it. */
@@ -33,11 +34,11 @@ struct netns_home {
 	{                                                                                          \
 		.fd = -1                                                                           \
 	}
-/* Move this thread into the namespace fd. Return: 0, or a negative errno and the thread has not
- * moved. */
+/* Move this thread into the namespace fd. Return: 0; or a negative errno, then the thread has not
+ * moved */
 int netns_enter(int fd, struct netns_home *home, struct hw_err *e);
-/* Return to the namespace of before netns_enter(); calling it twice is harmless. Aborts when it
- * fails: the program must not continue in a pod's namespace. */
+/* Return to the namespace that netns_enter() left; a second call does nothing. Aborts the process
+ * on failure: the program must not continue in a pod's namespace. */
 void netns_leave(struct netns_home *home);
 
 AUTO_VALUE_DEFINE(netns_leave, struct netns_home);

@@ -8,16 +8,16 @@
  *        the runtime, if that is a subreaper): it outlives the caller, and
  *        leaves no zombie if the caller outlives it. The starter shares the
  *        caller's memory while the caller is suspended, and has no exit signal:
- *        a host process that waits for all its children, or ignores SIGCHLD,
- *        does not see it (base/os/child.c says why that matters).
+ *        a calling program that waits for all its children, or ignores SIGCHLD,
+ *        does not notice it (base/os/child.c says why that matters).
  *        Sockets to hold are passed to the next sender as extra descriptors,
- *        which costs nothing. If there is no next sender, a process that only
- *        sleeps gets them when the caller exits.
- * Rules: the sender keeps no other descriptor of the caller open: no pipe that a
- *        runtime reads until EOF, no lock. It has its own session and process
- *        group, so no terminal and no kill of the group reaches it. It makes
- *        system calls only, as other threads may have held any lock when it was
- *        forked.
+ *        which costs nothing. If no sender is started before the caller exits, a
+ *        process that only sleeps is started then and gets the sockets.
+ * Rules: the sender closes all other descriptors that it inherits: it holds no
+ *        pipe that a runtime reads until EOF, and no lock. It has its own session
+ *        and process group, so signals from the caller's terminal or to the
+ *        caller's process group do not reach it. It only makes system calls:
+ *        another thread may have held any lock of the C library during the fork.
  */
 #include "net/sender.h"
 
@@ -33,15 +33,16 @@
 #include <unistd.h>
 
 #define SENDER_STACK	(16 << 10)
-#define SENDER_HOLD_MS	20 /* the caller has exited long before that */
+#define SENDER_HOLD_MS	20 /* the caller exits much earlier */
 #define SENDER_HELD_MAX 4
 #define SENDER_HELD_MIN 16 /* above the few descriptor numbers that a sender uses */
 
-/* clone() by a name that ThreadSanitizer does not intercept: it treats clone() as fork(). */
+/* Another name of clone(). ThreadSanitizer intercepts clone() and treats it like fork(), but it
+ * does not intercept this name. */
 int __clone(int (*fn)(void *arg), void *stack, int flags, void *arg, ...);
 
 struct sender {
-	int fd; /* -1: hold only */
+	int fd; /* -1: send nothing, only hold the sockets */
 	const void *data;
 	size_t len;
 };
@@ -53,7 +54,8 @@ static struct {
 	int n;
 } held = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-/* The starter: forks the sender, which sends even if one of the steps before that fails. */
+/* Runs in the starter and forks the sender. The sender calls send() even if dup2() or chdir()
+ * fails. */
 static int sender_fork(void *ctx)
 {
 	const struct sender *s = ctx;
@@ -94,8 +96,8 @@ static int sender_clone(struct sender *s)
 	return WIFEXITED(status) ? -WEXITSTATUS(status) : -EINTR;
 }
 
-/* With all signals blocked no signal handler of the host process runs in the starter or the sender,
- * and waitpid() is not interrupted. */
+/* Blocks all signals, so that no signal handler of the calling program runs in the starter or the
+ * sender, and so that waitpid() is not interrupted. */
 static int sender_launch(struct sender *s)
 {
 	sigset_t all, before;
@@ -128,7 +130,7 @@ void sender_hold(int fd)
 	pthread_mutex_unlock(&held.lock);
 }
 
-/* Sockets that no sender has taken over yet */
+/* Starts a process for the sockets that no sender has inherited yet. */
 __attribute__((destructor)) static void sender_hold_at_exit(void)
 {
 	struct sender s = { .fd = -1 };

@@ -2,12 +2,13 @@
 /*
  * net/sysctl.c - read and write sysctls, the files under /proc/sys
  *
- * How:   a file is opened once for reading and writing, as the path lookup is the
- *        expensive part.
- *        The kernel caches path lookups below a procfs mount, and entries of all
- *        namespaces share the same names: with every pod the lookups of the next
- *        one get slower. Files of pods are therefore looked up below a private
- *        procfs, which is mounted nowhere and disappears with the process.
+ * How:   a file is opened only once, for reading and writing, because the path
+ *        lookup is the expensive part.
+ *        The kernel caches path lookups per procfs mount, and the cached entries of
+ *        all namespaces have the same names: with every new pod the lookups get
+ *        slower. The files of pods are therefore looked up in a private instance
+ *        of procfs, which is not attached to any directory and disappears when the
+ *        process exits.
  */
 #include "net/sysctl.h"
 
@@ -25,10 +26,11 @@
 #include "base/str.h"
 #include "net/netns.h"
 
-#define SYSCTL_VALUE_MAX 65536 /* the longest are a page or two */
-#define NOT_TRIED	 (-2)  /* to mount a private procfs */
+#define SYSCTL_VALUE_MAX 65536 /* the longest values have one or two pages */
+#define NOT_TRIED	 (-2)  /* mounting a private procfs has not been tried yet */
 
-/* The path under /proc/sys, with the rules of sysctl(8); NULL if the name is invalid. */
+/* Converts a name to a path under /proc/sys, by the rules of sysctl(8). Return: NULL if the name is
+ * invalid */
 static char *sysctl_path(const char *name)
 {
 	const char *first = strpbrk(name, "./");
@@ -39,7 +41,7 @@ static char *sysctl_path(const char *name)
 	if (first && *first == '.')
 		for (char *c = key; *c; c++)
 			*c = *c == '.' ? '/' : *c == '/' ? '.' : *c;
-	/* Parts that do not descend are invalid: empty, "." and "..". */
+	/* The parts "", "." and ".." do not lead to a subdirectory and are invalid. */
 	for (const char *part = key;; part += len + 1) {
 		len = strcspn(part, "/");
 		if (len == 0 || (len == 1 && part[0] == '.') ||
@@ -64,7 +66,7 @@ static int sysctl_read_fd(int fd, const char *path, char **ret_value, struct hw_
 	return 0;
 }
 
-/* @pod: below the private procfs, if it can be mounted */
+/* @pod: open the file in the private procfs, if that can be mounted */
 static int sysctl_open(const char *path, bool pod, int flags)
 {
 	static int proc = NOT_TRIED;
@@ -89,7 +91,7 @@ static int sysctl_read_file(const char *path, bool pod, char **ret_value, struct
 	return sysctl_read_fd(fd, path, ret_value, e);
 }
 
-/* One write() at offset 0: the kernel accepts a value only as a whole. */
+/* Writes the value with one write() at offset 0: the kernel does not accept it in pieces. */
 static int sysctl_write_fd(int fd, const char *path, const char *value, struct hw_err *e)
 {
 	if (fd < 0 || pwrite(fd, value, strlen(value), 0) < 0)
@@ -97,8 +99,8 @@ static int sysctl_write_fd(int fd, const char *path, const char *value, struct h
 	return 0;
 }
 
-/* For a file that cannot be opened for both reading and writing. One that cannot be read is written
- * without a comparison. */
+/* Handles a file that cannot be opened for both reading and writing. A file that cannot be read is
+ * written without a comparison. */
 static int sysctl_write_fallback(const char *path, bool pod, const char *value, struct hw_err *e)
 {
 	autofree char *old = NULL;

@@ -3,9 +3,9 @@
  * net/sysctl.h - read and write sysctls, the files under /proc/sys
  *
  * How:   /proc/sys/net shows the namespace of the task that opens the file, so
- *        the file is opened inside the namespace of netns_fd. -1 is the current
- *        namespace; SYSCTL_POD is the current namespace too, for a caller
- *        that has entered a pod's namespace to set several.
+ *        the file is opened inside the namespace netns_fd. Both -1 and SYSCTL_POD
+ *        mean the current namespace; SYSCTL_POD is for a caller that has entered
+ *        a pod's namespace to set several sysctls.
  * Rules: for single-threaded programs (see net/netns.h).
  *        A name is relative to /proc/sys with "/" between its parts, such as
  *        "net/ipv4/ip_forward". If its first separator is ".", dots and slashes
@@ -22,16 +22,16 @@
 
 #define SYSCTL_POD (-2)
 
-/* The value without its final newline; the caller frees it. Return: 0, -ENOENT if there is no such
- * sysctl, or another negative errno. */
+/* Read the value without its final newline; the caller frees it. Return: 0, -ENOENT if the sysctl
+ * does not exist, or another negative errno */
 int sysctl_read(int netns_fd, const char *name, char **ret_value, struct hw_err *e);
-/* Return: 0 if the value was written; 1 if it was set already and nothing was written (a read-only
- * /proc/sys does not matter then); or a negative errno. */
+/* Return: 0 if the value was written; 1 if the sysctl already has the value, so that nothing was
+ * written (this works with a read-only /proc/sys); or a negative errno */
 int sysctl_write(int netns_fd, const char *name, const char *value, struct hw_err *e);
-/* Compares two values word by word: the kernel separates numbers by tabs, people by spaces. */
+/* Compares two values word by word: the kernel separates numbers with tabs, people use spaces. */
 bool sysctl_equal(const char *a, const char *b);
 
-/* The same for net/ipv4/conf/LINK/KEY or net/ipv6/conf/LINK/KEY; a dot in the link's name needs no
+/* Read or write net/ipv4/conf/LINK/KEY or net/ipv6/conf/LINK/KEY; a dot in the link's name needs no
  * escaping here.
  *	sysctl_write_conf(netns_fd, AF_INET6, "eth0", "accept_dad", "0", e); */
 int sysctl_read_conf(int netns_fd, int family, const char *link, const char *key, char **ret_value,

@@ -2,8 +2,8 @@
 /*
  * net/test-conntrack.c - delete entries of the kernel's connection tracking
  *
- * Entries are created by the messages with which conntrackd copies them to
- * another host, so no packets are needed.
+ * The tests create entries with netlink messages, as conntrackd does, so no packets
+ * are needed.
  */
 #include "net/test.h"
 
@@ -70,7 +70,7 @@ static void put_tuple(struct nlmsghdr *m, uint16_t type, const struct conntrack_
 	mnl_attr_nest_end(m, tuple);
 }
 
-/* One UDP entry. */
+/* Adds one UDP entry; skips the test if the kernel cannot create entries. */
 static void add_entry(const char *src, uint16_t sport, const char *dst, uint16_t dport)
 {
 	char buf[ROOM] __attribute__((aligned(MNL_ALIGNTO)));
@@ -214,10 +214,11 @@ static void tuple_without_address_or_port(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "conntrack: entries with the port or address are deleted, others stay",
+		{ "conntrack: only entries with the given port or address are deleted",
 		  flush_in_one_request },
-		{ "conntrack: entries are deleted one by one on older kernels", flush_by_dump },
-		{ "conntrack: a tuple without address and port is rejected",
+		{ "conntrack: the method for older kernels deletes the same entries",
+		  flush_by_dump },
+		{ "conntrack: a tuple without an address and a port is rejected",
 		  tuple_without_address_or_port },
 	};
 

@@ -14,7 +14,7 @@
 
 #include "net/test.h"
 
-/* cmocka catches signals to report a failed test */
+/* Undoes cmocka's signal handler, which would report a failed test. */
 static void reset_signal(int number)
 {
 	const struct sigaction by_default = { .sa_handler = SIG_DFL };
@@ -153,16 +153,16 @@ static void socket_in_another_namespace(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "netns: the own namespace can be opened", own_namespace },
-		{ "netns: a missing path is ENOENT", missing_path },
+		{ "netns: the program's own namespace can be opened", own_namespace },
+		{ "netns: opening a missing path fails with ENOENT", missing_path },
 		{ "netns: a file that is not a namespace is refused", not_a_namespace },
 		{ "netns: find returns 0 for a namespace that does not exist",
 		  find_missing_namespace },
 		{ "netns: the process aborts if it cannot leave a namespace", leave_fails },
-		{ "netns: leave returns to the namespace of before enter", enter_and_leave },
+		{ "netns: leave returns to the namespace that enter left", enter_and_leave },
 		{ "netns: a namespace of another type cannot be entered",
 		  enter_other_namespace_type },
-		{ "netns: a socket opened in another namespace stays there",
+		{ "netns: a socket opened in another namespace keeps that namespace",
 		  socket_in_another_namespace },
 	};
 

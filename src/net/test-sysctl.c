@@ -143,7 +143,7 @@ static void forwarding(void **state)
 	assert_int_equal(forwarding_enable(nl, AF_INET, &e), 1);
 	if (access("/proc/sys/net/ipv6", F_OK) < 0) {
 		assert_int_equal(forwarding_enable(nl, AF_INET6, &e), -ENOENT);
-		assert_non_null(strstr(e.msg, "enable forwarding of IPv6: "));
+		assert_non_null(strstr(e.msg, "enable IPv6 forwarding: "));
 		return;
 	}
 	assert_true(sysctl_write_conf(-1, AF_INET6, "all", "forwarding", "0", &e) >= 0);
@@ -159,7 +159,8 @@ int main(void)
 		{ "sysctl: dots and slashes are swapped if the first separator is a dot",
 		  dots_and_slashes },
 		{ "sysctl: names with empty parts, . or .. are rejected", invalid_names },
-		{ "sysctl: reads and writes act on the given namespace", in_another_namespace },
+		{ "sysctl: a sysctl is read and written in the given namespace",
+		  in_another_namespace },
 		{ "sysctl: values of several words are compared word by word",
 		  values_of_several_words },
 		{ "sysctl: forwarding is enabled only if it is off", forwarding },

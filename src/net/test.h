@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net/test.h - helpers of the unit tests in this folder
+ * net/test.h - helpers for the unit tests in this folder
  *
  * Every test program first moves into a new network namespace; if that is not
  * permitted, its tests are skipped.
@@ -37,7 +37,7 @@ static int test_enter(void **state)
 	return 0;
 }
 
-/* Skips the test if the program has no network namespace of its own. */
+/* Skips the test if the test program could not create its own network namespace. */
 static inline void test_require_netns(void)
 {
 	if (!test_has_netns) {
@@ -46,7 +46,7 @@ static inline void test_require_netns(void)
 	}
 }
 
-/* A socket in the test's namespace. */
+/* Opens a socket in the test's namespace. */
 static inline struct rtnl *test_rtnl(void)
 {
 	struct rtnl *nl = NULL;
@@ -57,7 +57,7 @@ static inline struct rtnl *test_rtnl(void)
 	return nl;
 }
 
-/* Add the creation of a veth pair to the batch. */
+/* Adds a request that creates a veth pair to the batch. */
 static inline void test_put_veth(struct rtnl *nl, const char *name, const char *peer)
 {
 	struct link_new other = { .name = peer };
@@ -66,7 +66,8 @@ static inline void test_put_veth(struct rtnl *nl, const char *name, const char *
 	link_put_new(nl, &pair);
 }
 
-/* A new namespace, which exists as long as its descriptor; the caller stays in its own. */
+/* Creates a namespace, which exists until its descriptor is closed; the caller does not move into
+ * it. */
 static inline int test_new_netns(void)
 {
 	AUTO(netns_leave) struct netns_home home = NETNS_HOME;
@@ -81,7 +82,7 @@ static inline int test_new_netns(void)
 	return fd;
 }
 
-/* An existing link. */
+/* Reads a link, which must exist. */
 static inline struct link test_link(struct rtnl *nl, const char *name)
 {
 	struct link link;
@@ -91,7 +92,7 @@ static inline struct link test_link(struct rtnl *nl, const char *name)
 	return link;
 }
 
-/* Commits the batch; a failure shows the error text. */
+/* Commits the batch; if that fails, the test fails and shows the error text. */
 static inline void test_commit(struct rtnl *nl)
 {
 	struct hw_err e = { 0 };
@@ -100,7 +101,7 @@ static inline void test_commit(struct rtnl *nl)
 	assert_string_equal(e.msg, "");
 }
 
-/* A veth pair with both ends up and in the test's namespace. */
+/* Creates a veth pair with both ends up and in the test's namespace. Return: the first end */
 static inline struct link test_pair(struct rtnl *nl, const char *name, const char *peer)
 {
 	struct link link, other;

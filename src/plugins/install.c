@@ -4,12 +4,13 @@
  *
  * What:  DIR/hawser-plugin, a copy of the running binary, and one relative
  *        symbolic link to it per plugin.
- * How:   all names are checked before anything is changed. Each file and link is
- *        put in place by rename(), so that a runtime finds the old or the new
- *        one at any time.
- * Rules: ours are links whose target is named hawser-plugin, and a file of that
- *        name that contains our mark. Anything else is foreign: replaced only
- *        with --force, never removed.
+ * How:   install checks all names before it changes anything. Each file and link
+ *        is written under a temporary name and then renamed, so that a runtime
+ *        always finds either the old or the new one.
+ * Rules: two kinds of entries are ours: links whose target is named
+ *        hawser-plugin, and a file named hawser-plugin that contains our mark.
+ *        All other entries are foreign: they are replaced only with --force and
+ *        are never removed.
  */
 #include "plugins/install.h"
 
@@ -36,8 +37,8 @@ static const char mark[] = "hawser-plugin: CNI plugins, all in one binary";
 enum install_state {
 	ABSENT,
 	CURRENT, /* exactly the link that install creates */
-	OURS,
-	FOREIGN,
+	OURS,	 /* see "Rules" above */
+	FOREIGN, /* a file or link that is not ours */
 	DIRECTORY,
 };
 
@@ -70,7 +71,7 @@ static enum install_state get_state(int dir, const char *name, bool binary)
 	return str_equal(basename(target), BINARY) ? OURS : FOREIGN;
 }
 
-/* The error lists all names that are in use. */
+/* Refuses names that are in use by foreign files or by directories. The error lists all of them. */
 static int check_names(int dir, const char *path, bool force,
 		       const struct hw_plugin *const *plugins, struct hw_err *e)
 {
@@ -106,8 +107,8 @@ static int install_binary(int dir, struct hw_err *e)
 	return file_replace(dir, BINARY, b.data, b.len, 0755, FILE_SYNC, e);
 }
 
-/* A concurrent or killed install creates the same link under the same temporary name, so either one
- * may be renamed. */
+/* Another install may run at the same time, or was killed earlier. It uses the same temporary name
+ * for the same link, so it does not matter which of the two is renamed. */
 static int install_link(int dir, const char *name, struct hw_err *e)
 {
 	autofree char *temporary = str_printf(".%s~", name);

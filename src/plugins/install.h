@@ -11,17 +11,18 @@
 
 /*
  * Copy the running binary to a directory, with a symbolic link for each plugin.
- * @force:   replace foreign files
- * @plugins: NULL at the end
- * Return: 0; -EEXIST if foreign files exist and @force is not set: nothing is changed
+ * @force:   replace foreign files (install.c defines "foreign")
+ * @plugins: array that ends with NULL
+ * Return: 0; -EEXIST if a name is used by a directory, or by a foreign file and @force is not set.
+ *         Nothing is changed in that case.
  */
 int install_into(const char *dir, bool force, const struct hw_plugin *const *plugins,
 		 struct hw_err *e);
 /*
- * Remove the links to the directory's hawser-plugin, also those of plugins that this version does not
- * have, and then the binary. If there are no such links, hawser-plugin was not put there by install
- * and stays.
- * Return: how many links were removed
+ * Remove all links to hawser-plugin in the directory, including links for plugins that this version
+ * does not contain. Then remove the binary. If the directory has no such link, the binary was not
+ * installed by install_into() and is kept.
+ * Return: the number of removed links
  */
 int install_remove(const char *dir, struct hw_err *e);
 

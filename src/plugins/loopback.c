@@ -2,13 +2,13 @@
 /*
  * plugins/loopback.c - plugin loopback: the interface lo of a pod
  *
- * What:  ADD sets lo up, DEL sets it down, CHECK verifies that it is up and has
- *        its addresses. CNI_IFNAME is ignored: the interface is always lo.
- * How:   lo exists as long as its namespace. So there is nothing to record,
- *        nothing for GC to collect (no .gc), and nothing that could make an ADD
- *        fail later (no .status): both succeed. In a chain the result of the
- *        previous plugin is passed on unchanged.
- * Rules: a failed ADD leaves lo up if it was up before: the pod may be using it.
+ * What:  ADD brings lo up, DEL brings it down, CHECK verifies that it is up and
+ *        has its addresses. CNI_IFNAME is ignored: the interface is always lo.
+ * How:   lo exists as long as its namespace. So ADD writes no record, GC and
+ *        STATUS have nothing to do (no .gc, no .status) and always succeed. In a
+ *        chain the result of the previous plugin is passed on unchanged.
+ * Rules: a failed ADD does not bring lo down if it was up before: the pod may be
+ *        using it.
  */
 #include <errno.h>
 #include <sys/socket.h>
@@ -30,7 +30,7 @@ struct loopback_undo {
 	bool was_up;
 };
 
-/* Open a socket inside the namespace, and get its lo. */
+/* Opens a netlink socket inside the namespace, and looks up its interface lo. */
 static int open_lo(int netns, struct rtnl **ret_nl, struct link *ret_lo, struct hw_err *e)
 {
 	AUTO(rtnl_close) struct rtnl *nl = NULL;
@@ -52,7 +52,7 @@ static int open_lo_by_path(const char *netns, struct rtnl **ret_nl, struct link 
 	return r < 0 ? r : open_lo(fd, ret_nl, ret_lo, e);
 }
 
-/* The first address of each family, as upstream reports them. */
+/* Adds lo and its first address of each family to the result, as in upstream. */
 static void report_lo(const struct hw_call *call, const struct link *lo,
 		      const struct addr_list *list)
 {
@@ -153,7 +153,7 @@ static int loopback_check(struct hw_call *call, struct hw_err *e)
 const struct hw_plugin loopback_plugin = {
 	.size = sizeof(struct hw_plugin),
 	.name = "loopback",
-	.summary = "sets the loopback interface of a pod up",
+	.summary = "brings up the loopback interface of a pod",
 	.add = loopback_add,
 	.del = loopback_del,
 	.check = loopback_check,

@@ -2,8 +2,8 @@
 /*
  * plugins/main.c - hawser-plugin: all plugins in one binary
  *
- * What:  the plugin is chosen by the name under which the binary was started, or
- *        by the first argument; all other arguments are commands for
+ * What:  if the binary was started under the name of a plugin, it runs that plugin.
+ *        Otherwise the first argument is the name of a plugin, or a command for
  *        administrators.
  */
 #include <errno.h>
@@ -24,7 +24,7 @@
 #include "plugins/host-local/host-local.h"
 #include "plugins/install.h"
 #include "plugins/plugins.h"
-#include "plugins/pod/furniture.h"
+#include "plugins/pod/host-objects.h"
 #include "plugins/portmap/portmap.h"
 #include "plugins/rules.h"
 #include "plugins/tuning/tuning.h"
@@ -48,10 +48,11 @@ static const char usage[] =
 	"       hawser-plugin list [--json]       list the plugins of this binary\n"
 	"       hawser-plugin install DIR [--force]\n"
 	"                                         copy this binary to DIR, with a link per plugin\n"
-	"       hawser-plugin uninstall           remove what plugins created once per host: "
-	"bridges,\n"
-	"                                         nftables tables\n"
-	"       hawser-plugin uninstall DIR       remove the copy and the links from DIR\n"
+	"       hawser-plugin uninstall           remove the objects that plugins created once per "
+	"host:\n"
+	"                                         bridges, VLAN gateways, firewall rules, nftables "
+	"tables\n"
+	"       hawser-plugin uninstall DIR       remove the copy and its links from DIR\n"
 	"       hawser-plugin rules [--json]      list the elements of our nftables tables and "
 	"their\n"
 	"                                         owners\n"
@@ -138,7 +139,7 @@ static int command_uninstall(int argc, char **argv)
 		printf("%d link%s removed from %s\n", links, links == 1 ? "" : "s", argv[1]);
 		return 0;
 	}
-	int objects = furniture_remove(firewall_furniture_remove, &e);
+	int objects = host_objects_remove(firewall_host_object_remove, &e);
 	if (objects < 0)
 		return print_error(&e);
 	int tables = rules_remove(&e);
@@ -203,7 +204,7 @@ static const struct command {
 	{ "--version", command_version },
 };
 
-/* For a runtime a CNI error on standard output, for an administrator a line on standard error. */
+/* Prints a CNI error to standard output if a runtime called us, else a line to standard error. */
 static int refuse_unknown(const char *name)
 {
 	AUTO(buf_done) struct buf names = { 0 };
@@ -239,7 +240,7 @@ int main(int argc, char **argv)
 		if (!str_equal(commands[i].name, argv[1]))
 			continue;
 		int status = commands[i].run(argc - 1, argv + 1);
-		/* Output that could not be written shows only when it is flushed. */
+		/* Standard output is buffered: a write error is detected only by the flush. */
 		if (fflush(stdout) == 0)
 			return status;
 		err_set(&e, -errno, "write to standard output");

@@ -2,10 +2,11 @@
 /*
  * plugins/noop.c - plugin noop: upstream's test plugin
  *
- * What:  replies as a debug file says, and writes into it how it was called. The
- *        file is named by DEBUG in CNI_ARGS, or by debugFile in the
- *        configuration. Without one the reply is {}.
- * How:   ADD, DEL, CHECK, GC and STATUS are one function.
+ * What:  a debug file contains the reply to send; the plugin sends it and writes
+ *        the arguments of the call to the same file. DEBUG in CNI_ARGS, or
+ *        debugFile in the configuration, names the file. Without a file the reply
+ *        is {}.
+ * How:   ADD, DEL, CHECK, GC and STATUS share one function.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -34,17 +35,17 @@ struct noop_conf {
 
 static const struct hw_field noop_fields[] = {
 	{ "debugFile", HW_STRING, HW_AT(struct noop_conf, debug_file),
-	  .help = "the debug file: how to reply, and how the plugin was called; DEBUG in CNI_ARGS "
-		  "takes precedence" },
+	  .help = "the debug file: contains the reply to send; the plugin writes the arguments of "
+		  "the call to it; DEBUG in CNI_ARGS takes precedence" },
 	{ "commandLog", HW_STRING, HW_AT(struct noop_conf, command_log),
-	  .help = "a file with a JSON list; each call is appended" },
+	  .help = "a file that contains a JSON list; the plugin appends each call to it" },
 	{ 0 },
 };
 
 static const char *const noop_versions[] = { "0.-42.0", "0.1.0", "0.2.0", "0.3.0", "0.3.1",
 					     "0.4.0",	"1.0.0", "1.1.0", NULL };
 
-/* The debug file, with upstream's keys in upstream's order. */
+/* Content of the debug file. The keys and their order are those of upstream. */
 struct noop_debug {
 	char *result;
 	char *error;
@@ -87,7 +88,7 @@ static int read_debug(const char *path, struct noop_debug *ret, struct hw_err *e
 	return r < 0 ? err_ctx(e, "%s", path) : 0;
 }
 
-/* How the plugin was called, as upstream prints its skel.CmdArgs. */
+/* Encodes the arguments of the call like upstream encodes its struct skel.CmdArgs. */
 static struct value *encode_cmd_args(const struct hw_call *call)
 {
 	struct value *v = value_new_object();
@@ -129,7 +130,7 @@ static int log_command(const char *path, const struct hw_call *call, struct hw_e
 	return file_replace(AT_FDCWD, path, json, strlen(json), 0600, 0, e);
 }
 
-/* The value of DEBUG in CNI_ARGS; unchanged without it. */
+/* Gets the value of DEBUG in CNI_ARGS. @ret_path: unchanged if there is no DEBUG */
 static int find_debug_argument(const char *args, char **ret_path, struct hw_err *e)
 {
 	AUTO(hw_strings_free) struct hw_strings pairs = { 0 };
@@ -155,8 +156,8 @@ static int find_debug_argument(const char *args, char **ret_path, struct hw_err 
 	return 0;
 }
 
-/* Reply as the debug file says: with its result, its error, or the prevResult in the configuration's
- * version, which INJECT-DNS gives another name server. */
+/* Sets the reply that the debug file asks for: a result, an error, or the previous result in the
+ * configuration's CNI version (PASSTHROUGH). INJECT-DNS also replaces its name servers. */
 static int set_reply(struct hw_call *call, const struct noop_debug *d, struct hw_err *e)
 {
 	const char *reply = str_or(d->result, "");
@@ -203,7 +204,7 @@ static int noop_call(struct hw_call *call, struct hw_err *e)
 	if (r < 0)
 		return r;
 
-	/* Write into the debug file how the plugin was called. */
+	/* Write the arguments of the call to the debug file. */
 	AUTO(value_free) struct value *args = encode_cmd_args(call);
 	free(debug.command);
 	debug.command = str_copy(call->command);
@@ -221,7 +222,8 @@ static int noop_call(struct hw_call *call, struct hw_err *e)
 	return set_reply(call, &debug, e);
 }
 
-/* An undo does nothing: a failed ADD has created nothing, and the test did not call DEL. */
+/* The undo of a failed ADD does nothing: ADD creates nothing, and the debug file must not show a
+ * DEL that the test did not call. */
 static int noop_del(struct hw_call *call, struct hw_err *e)
 {
 	return str_equal(call->command, "ADD") ? 0 : noop_call(call, e);
@@ -248,7 +250,7 @@ static int noop_version(struct hw_call *call, struct hw_err *e)
 const struct hw_plugin noop_plugin = {
 	.size = sizeof(struct hw_plugin),
 	.name = "noop",
-	.summary = "does nothing; replies as a debug file says, for tests",
+	.summary = "does nothing; for tests: sends the reply that a debug file contains",
 	.add = noop_call,
 	.del = noop_del,
 	.check = noop_call,

@@ -4,10 +4,11 @@
  *
  * What:  a veth pair without a bridge: the host routes each pod's addresses to
  *        the pair, and the pod routes everything to the host.
- * How:   the host end has the gateway's address. In the pod the route to the
- *        network that the kernel adds with the address is replaced by a route to
- *        the gateway on the link, and one to the network via the gateway.
- * Rules: the host's routes carry our protocol number; the kernel deletes them
+ * How:   the host end has the gateway's address. When an address is added in the
+ *        pod, the kernel adds a route to its network. ADD replaces that route by
+ *        a route to the gateway on the link, and a route to the network via the
+ *        gateway.
+ * Rules: the host's routes have our protocol number; the kernel deletes them
  *        together with the link. Only pod and host are on the link, so
  *        duplicate address detection is not needed.
  */
@@ -34,7 +35,7 @@
 #include "plugins/pod/link.h"
 #include "plugins/pod/rules.h"
 
-#define POD_IFACE 1 /* index in the result: after the host end */
+#define POD_IFACE 1 /* index of the pod's interface in the result, after the host end */
 
 struct ptp_conf {
 	bool ip_masq;
@@ -54,7 +55,7 @@ static const struct hw_field ptp_fields[] = {
 	{ "ipam", HW_OBJECT, HW_AT(struct ptp_conf, ipam), .sub = ipam_fields,
 	  .help = "IPAM plugin; required" },
 	{ "dns", HW_OBJECT, HW_AT(struct ptp_conf, dns), .sub = ipam_dns_fields,
-	  .help = "DNS settings of the result, instead of IPAM's" },
+	  .help = "DNS settings of the result; they replace those of the IPAM plugin" },
 	{ 0 },
 };
 
@@ -78,7 +79,7 @@ static struct hw_prefix host_prefix(const struct hw_ip *ip)
 	return (struct hw_prefix){ *ip, (uint8_t)ip_bits(ip) };
 }
 
-/* In the pod: to the gateway, on the link. */
+/* Route in the pod: to the gateway, on the link. */
 static struct route gateway_route(const struct hw_ipconf *ip)
 {
 	return (struct route){ .dst = host_prefix(&ip->gateway),
@@ -86,13 +87,13 @@ static struct route gateway_route(const struct hw_ipconf *ip)
 			       .src = ip->address.ip };
 }
 
-/* In the pod: to the network, via the gateway. */
+/* Route in the pod: to the network, via the gateway. */
 static struct route network_route(const struct hw_ipconf *ip)
 {
 	return (struct route){ .dst = ip->address, .gw = ip->gateway, .src = ip->address.ip };
 }
 
-/* On the host: to the pod, on the link. */
+/* Route on the host: to the pod, on the link. */
 static struct route pod_route(const struct hw_ipconf *ip)
 {
 	return (struct route){ .dst = host_prefix(&ip->address.ip),
@@ -100,7 +101,7 @@ static struct route pod_route(const struct hw_ipconf *ip)
 			       .proto = ROUTE_PROTO_HAWSER };
 }
 
-/* False if an earlier address of the result has the same gateway. */
+/* Return: false if an address earlier in the list has the same gateway */
 static bool is_new_gateway(const struct hw_result *result, size_t index)
 {
 	for (size_t i = 0; i < index; i++)
@@ -109,8 +110,8 @@ static bool is_new_gateway(const struct hw_result *result, size_t index)
 	return true;
 }
 
-/* False if an earlier address is in the same network, or if the network is a single address, which
- * needs no route. */
+/* Return: false if an address earlier in the list is in the same network, or if the network
+ * consists of a single address and so needs no route */
 static bool is_new_network(const struct hw_result *result, size_t index)
 {
 	const struct hw_prefix *address = &result->ips[index].address;
@@ -160,7 +161,8 @@ static int add_pod_routes(const struct pod_link *l, const struct hw_result *resu
 	return rtnl_commit(l->pod_nl, e);
 }
 
-/* Replaces a route to the address that a crash may have left. */
+/* Adds the gateway addresses and the routes to the pod. A crash may have left a route to the same
+ * address; it is replaced. */
 static int add_host_routes(const struct pod_link *l, const struct hw_result *result,
 			   struct hw_err *e)
 {
@@ -321,7 +323,7 @@ static int ptp_status(struct hw_call *call, struct hw_err *e)
 const struct hw_plugin ptp_plugin = {
 	.size = sizeof(struct hw_plugin),
 	.name = "ptp",
-	.summary = "connects the pod and the host by a veth pair, and routes",
+	.summary = "connects the pod and the host by a veth pair and routes",
 	.add = ptp_add,
 	.del = ptp_del,
 	.check = ptp_check,

@@ -2,8 +2,8 @@
 /*
  * plugins/rules.c - commands of hawser-plugin for our nftables rules: list, repair, remove
  *
- * How:   the owner of an element is a hash; the attachment records have the names
- *        behind it.
+ * How:   the owner of an element is stored as a hash of the attachment's names;
+ *        the names themselves are read from the attachment records.
  * Rules: repair needs only the records, and can be run at any time.
  */
 #include "plugins/rules.h"
@@ -54,7 +54,7 @@ static int add_owner(void *ctx, const struct record *r, struct hw_err *e)
 
 struct element_list {
 	const struct map *owners;
-	struct value *json; /* append to this array; NULL: print */
+	struct value *json; /* array to append to; NULL: print text instead */
 };
 
 static int list_elem(void *ctx, const struct nft_elem *elem, struct hw_err *e)

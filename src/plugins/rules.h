@@ -8,13 +8,13 @@
 #include <hawser/plugin.h>
 
 /* Print every element with its owner to standard output, as text or as a JSON array.
- * @plugins: NULL at the end */
+ * @plugins: array that ends with NULL */
 int rules_list(const struct hw_plugin *const *plugins, bool json, struct hw_err *e);
-/* Load our rules where they were deleted or flushed, then add each attachment's elements again.
- * Return: the number of attachments that were repaired */
+/* Load our rules again if they were deleted or flushed, then add each attachment's elements again.
+ * Return: the number of repaired attachments */
 int rules_repair(const struct hw_plugin *const *plugins, struct hw_err *e);
-/* Delete our tables, and print each of them to standard output.
- * Return: the number of tables; -EBUSY while pods have elements */
+/* Delete our tables, and print the name of each to standard output.
+ * Return: the number of deleted tables; -EBUSY if a table still has elements of pods */
 int rules_remove(struct hw_err *e);
 
 #endif

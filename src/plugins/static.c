@@ -4,11 +4,11 @@
  *
  * What:  ADD replies with the addresses, routes and dns of its configuration.
  *        There is no state: DEL and GC have nothing to do.
- * How:   the addresses are those of ipam.addresses, followed by those of
- *        CNI_ARGS; args.cni.ips replaces all of these, and runtimeConfig.ips all
- *        of the above. A GATEWAY in CNI_ARGS becomes the gateway of every address
- *        whose network contains it. Upstream intends the same, but sets it before
- *        it has read the addresses of the configuration.
+ * How:   the addresses are those in ipam.addresses, followed by those in
+ *        CNI_ARGS. If args.cni.ips is set, it replaces both; if runtimeConfig.ips
+ *        is set, it replaces all three. A GATEWAY in CNI_ARGS becomes the gateway
+ *        of every address whose network contains it. Upstream intends to do this
+ *        too, but sets the gateways before it reads ipam.addresses.
  */
 #include <errno.h>
 #include <string.h>
@@ -48,7 +48,8 @@ struct static_conf {
 static const struct hw_field static_address_fields[] = {
 	{ "address", HW_STRING, HW_AT(struct static_address, address),
 	  .help = "an address with its prefix length" },
-	{ "gateway", HW_IP, HW_AT(struct static_address, gateway), .help = "its gateway" },
+	{ "gateway", HW_IP, HW_AT(struct static_address, gateway),
+	  .help = "gateway for this address" },
 	{ 0 },
 };
 
@@ -64,7 +65,7 @@ static const struct hw_field static_ipam_fields[] = {
 
 static const struct hw_field static_args_cni_fields[] = {
 	{ "ips", HW_STRINGS, HW_AT(struct static_args_cni, ips),
-	  .help = "addresses with their prefix lengths, instead of ipam.addresses" },
+	  .help = "addresses with their prefix lengths; they replace ipam.addresses" },
 	{ 0 },
 };
 
@@ -75,7 +76,8 @@ static const struct hw_field static_args_fields[] = {
 
 static const struct hw_field static_runtime_fields[] = {
 	{ "ips", HW_STRINGS, HW_AT(struct static_runtime, ips),
-	  .help = "addresses with their prefix lengths, instead of all others (capability ips)" },
+	  .help = "addresses with their prefix lengths; they replace all other addresses "
+		  "(capability ips)" },
 	{ 0 },
 };
 
@@ -102,7 +104,8 @@ static int add_address(struct hw_result *result, const char *text, const struct 
 	return 0;
 }
 
-/* The items of a list "a, b", without the blanks around them; none of NULL or "" */
+/* Splits a list such as "a, b" at the commas, and removes blanks around the items. NULL and "" have
+ * no items. */
 static void split_items(const char *list, struct hw_strings *ret_items)
 {
 	if (str_empty(list))
@@ -147,7 +150,7 @@ static int add_from_args(struct hw_result *result, const char *args, struct hw_e
 	return 0;
 }
 
-/* Replace all addresses by those of the list, unless the list is empty. */
+/* Replaces all addresses by those in the list, unless the list is empty. */
 static int replace_addresses(struct hw_result *result, const struct hw_strings *ips,
 			     struct hw_err *e)
 {
@@ -161,7 +164,7 @@ static int replace_addresses(struct hw_result *result, const struct hw_strings *
 	return r;
 }
 
-/* Collect the addresses of a call from all sources. */
+/* Collects the addresses of a call from all sources. */
 static int collect_addresses(const struct hw_call *call, struct hw_result *result, struct hw_err *e)
 {
 	const struct static_conf *conf = call->conf;
@@ -199,7 +202,8 @@ static void copy_strings(struct hw_strings *to, const struct hw_strings *from)
 		strings_add(to, from->v[i]);
 }
 
-/* The result of an IPAM plugin contains only its own part: the previous result is dropped. */
+/* The result of an IPAM plugin contains only addresses, routes and dns: a previous result is not
+ * passed on. */
 static int static_add(struct hw_call *call, struct hw_err *e)
 {
 	const struct static_ipam *ipam = &((const struct static_conf *)call->conf)->ipam;
@@ -258,7 +262,7 @@ static int static_status(struct hw_call *call, struct hw_err *e)
 const struct hw_plugin static_plugin = {
 	.size = sizeof(struct hw_plugin),
 	.name = "static",
-	.summary = "replies with the addresses that the configuration contains",
+	.summary = "returns the addresses that the configuration contains",
 	.add = static_add,
 	.check = static_check,
 	.status = static_status,

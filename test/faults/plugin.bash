@@ -8,7 +8,7 @@
 #        anything. Then the network, files, processes and mounts must be as before. The verb "DEL,
 #        result lost" is a DEL without prevResult.
 # How:   the configurations are in test/differential/$plugin.cases. A first ADD and DEL create the
-#        furniture. pod2 stays attached all the time, unless the case is marked `alone`; its state
+#        host objects (bridge, rules). pod2 stays attached all the time, unless the case is marked `alone`; its state
 #        must not change.
 # Rules: an ADD that reports a failure has left nothing, even before the DEL. After an ADD that
 #        reports success, CHECK succeeds. A DEL that reports success has left nothing.

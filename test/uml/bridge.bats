@@ -144,7 +144,7 @@ links() { ip -j link | jq -r '.[].ifname' | sort; }
 	call DEL c2 two
 	add c2 two '{"vlan":200}'
 	run ! reaches one 10.7.0.4
-	# the gateway's interface is furniture: created once per host
+	# the gateway's interface is created once per host and stays
 	call DEL c1 one
 	call DEL c2 two
 	ip link show br7.100

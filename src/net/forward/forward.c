@@ -3,12 +3,13 @@
  * net/forward/forward.c - let marked packets pass the FORWARD chain of iptables
  *
  * How:   the rules of the chain are read, and missing ones are added in a batch
- *        that the kernel rejects if anything has changed in between: concurrent
+ *        that the kernel rejects if anything has changed in between. So concurrent
  *        processes add each rule only once.
- *        A jump after the accepting rule does not count, as the administrator
+ *        A jump after the accepting rule is treated as missing: the administrator
  *        could not override anything there.
- * Rules: never a set lookup in a table of iptables: iptables-save would print the
- *        rule without it, and after a restore the rule would match all packets.
+ * Rules: rules in a table of iptables must not contain a set lookup: iptables-save
+ *        would print the rule without the lookup, and after a restore the rule would
+ *        match all packets.
  */
 #include "net/forward/forward.h"
 
@@ -25,7 +26,7 @@
 #include "net/nft/rule.h"
 #include "net/nft/wire.h"
 
-#define TRIES 1000 /* against concurrent changes */
+#define TRIES 1000 /* a concurrent change makes a try fail */
 
 static uint8_t nf_family(int family)
 {
@@ -59,7 +60,7 @@ static int match_rule(void *ctx, const struct nft_rule *rule, struct hw_err *e)
 	return 0;
 }
 
-/* Return: 1, 0 if there is no FORWARD chain, or a negative errno */
+/* Return: 1 if the chain was searched, 0 if there is no FORWARD chain, or a negative errno */
 static int find_rules(struct nft *nft, const struct forward *forward,
 		      struct forward_rules *ret_rules, struct hw_err *e)
 {
@@ -139,7 +140,8 @@ static void put_mark_match(struct nlmsghdr *m, uint32_t mark)
 	end_expr(m, x);
 }
 
-/* At the top, or after the rule @after */
+/* Adds a rule after the rule with handle @after, or at the top of the chain if @after is 0.
+ * @accepts: add the rule that accepts the mark; else the jump */
 static void put_rule(struct nft *nft, const struct forward *forward, uint64_t after, bool accepts)
 {
 	struct nlmsghdr *m =
@@ -226,7 +228,7 @@ static void put_delete(struct nft *nft, const struct nft_chain_ref *place, uint6
 	nft->deleted = true;
 }
 
-/* It stays if it has rules, or if other rules jump to it (-EBUSY). */
+/* Keeps the chain if it has rules, or if other rules jump to it (-EBUSY). */
 static int delete_admin_chain(struct nft *nft, const struct forward *forward, struct hw_err *e)
 {
 	struct nft_chain_ref place = filter_chain(forward, forward->admin);
@@ -261,7 +263,7 @@ int forward_remove_rules(struct nft *nft, const struct forward *forward, struct 
 	if (r >= 0)
 		r = delete_admin_chain(nft, forward, e);
 	if (r < 0 && !*e->msg)
-		return err_set(e, r, "remove rules from chain FORWARD of table filter");
+		return err_set(e, r, "remove rules from chain FORWARD of the filter table");
 	return r < 0 ? r : 1;
 }
 
@@ -269,7 +271,7 @@ int forward_remove_rules(struct nft *nft, const struct forward *forward, struct 
 
 struct upstream_rules {
 	const struct hw_ip *ip;
-	uint64_t handles[2]; /* to the pod, and from it */
+	uint64_t handles[2]; /* the rules for packets to the pod and from the pod */
 	size_t n;
 };
 
@@ -324,5 +326,6 @@ int forward_remove_upstream_rules(struct nft *nft, const struct hw_ip *ip, struc
 	}
 	if (r >= 0)
 		return 0;
-	return *e->msg ? r : err_set(e, r, "remove rules from chain CNI-FORWARD of table filter");
+	return *e->msg ? r
+		       : err_set(e, r, "remove rules from chain CNI-FORWARD of the filter table");
 }

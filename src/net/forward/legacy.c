@@ -2,14 +2,16 @@
 /*
  * net/forward/legacy.c - check whether iptables-legacy drops pod traffic
  *
- * What:  the FORWARD chain of the older iptables in the kernel, which some hosts use
- *        beside nftables. hawser adds no rules there, but reports the missing one.
+ * What:  reads the FORWARD chain of iptables-legacy, the older packet filter of the
+ *        kernel, which some hosts use in addition to nftables. hawser adds no rules to
+ *        it, but reports the rule that the administrator should add.
  * How:   getsockopt() returns a table as a block of entries, each with matches and a
- *        target. The last entry of a chain is its policy, or returns.
+ *        target. The last entry of a built-in chain is its policy; the last entry of
+ *        any other chain returns to the calling chain.
  * Rules: reading a table creates it, so only existing tables are read.
- *        Only a certain drop is reported: every entry that may accept counts, except
- *        one that accepts only replies. If there are too many entries to check,
- *        nothing is certain.
+ *        A drop is reported only if it is certain: if any entry may accept packets of
+ *        pods, nothing is reported. Entries that accept only replies are ignored. If
+ *        there are too many entries to check, nothing is reported.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,18 +29,18 @@
 #include "net/forward/forward.h"
 
 #define NAMES_MAX   4096
-#define DEPTH_MAX   16	   /* of jumps */
-#define ENTRIES_MAX 200000 /* checked; an entry counts once per jump to it */
-#define TRIES	    4	   /* against changes between reading size and content of the table */
+#define DEPTH_MAX   16	   /* nested jumps */
+#define ENTRIES_MAX 200000 /* entries to check; an entry is counted again for each jump to it */
+#define TRIES	    4	   /* the table may change between reading its size and its content */
 
 static const struct legacy_family {
 	const char *program;
 	const char *names; /* file with the names of the existing tables */
 	int family, level, get_info, get_entries;
-	size_t head;	     /* size of the entry's part with addresses and interfaces */
-	size_t flags;	     /* offset of its flags, one byte */
+	size_t head;	     /* size of the first part of an entry: addresses and interfaces */
+	size_t flags;	     /* offset of the flags (one byte) in that part */
 	size_t matches;	     /* offset of the matches in an entry */
-	size_t target, next; /* where an entry has the offsets of its target and its end */
+	size_t target, next; /* where an entry stores the offsets of its target and its end */
 } legacy_families[] = {
 	{ "iptables-legacy", "/proc/net/ip_tables_names", AF_INET, IPPROTO_IP, IPT_SO_GET_INFO,
 	  IPT_SO_GET_ENTRIES, sizeof(struct ipt_ip), offsetof(struct ipt_ip, flags),
@@ -50,11 +52,12 @@ static const struct legacy_family {
 	  offsetof(struct ip6t_entry, target_offset), offsetof(struct ip6t_entry, next_offset) },
 };
 
-/* The structs of both families are the same, except for the entries. */
-_Static_assert(sizeof(struct ipt_getinfo) == sizeof(struct ip6t_getinfo), "same");
+/* The structs of IPv4 and IPv6 are the same, except for the entries. */
+_Static_assert(sizeof(struct ipt_getinfo) == sizeof(struct ip6t_getinfo),
+	       "the structs of IPv4 and IPv6 differ");
 _Static_assert(offsetof(struct ipt_get_entries, entrytable) ==
 		       offsetof(struct ip6t_get_entries, entrytable),
-	       "same");
+	       "the structs of IPv4 and IPv6 differ");
 
 static bool has_filter_table(const struct legacy_family *legacy)
 {
@@ -70,14 +73,14 @@ static bool has_filter_table(const struct legacy_family *legacy)
 
 /* ---- entries ----------------------------------------------------------------------------- */
 
-enum { ACCEPT = -NF_ACCEPT - 1, DROP = -NF_DROP - 1 }; /* verdicts; XT_RETURN is a third one */
+enum { ACCEPT = -NF_ACCEPT - 1, DROP = -NF_DROP - 1 }; /* verdicts, in addition to XT_RETURN */
 
 struct legacy_table {
 	const struct legacy_family *legacy;
 	const char *entries;
 	size_t size;
 	size_t policy;	  /* offset of the policy of FORWARD */
-	unsigned checked; /* number of entries so far */
+	unsigned checked; /* number of entries checked so far */
 };
 
 static size_t read_offset(const char *entry, size_t at)
@@ -88,7 +91,7 @@ static size_t read_offset(const char *entry, size_t at)
 	return value;
 }
 
-/* Return: NULL if the entry is malformed; nothing is certain then */
+/* Return: NULL if the entry is malformed; the caller then assumes that packets may pass */
 static const char *get_entry(const struct legacy_table *table, size_t at)
 {
 	const struct legacy_family *legacy = table->legacy;
@@ -125,7 +128,7 @@ static bool is_for_replies(const struct legacy_family *legacy, const char *entry
 	return false;
 }
 
-/* Named targets that never accept a packet */
+/* Is this a named target that never accepts a packet? */
 static bool never_accepts(const char *name)
 {
 	static const char *const names[] = { "LOG", "NFLOG", "MARK", "CONNMARK", "REJECT" };
@@ -151,17 +154,17 @@ static bool may_accept(struct legacy_table *table, size_t at, const char *entry,
 	       room < sizeof(target) ? room : sizeof(target));
 	if (*target.target.u.user.name)
 		return !never_accepts(target.target.u.user.name);
-	if (target.verdict == XT_RETURN) /* in FORWARD itself the policy decides */
+	if (target.verdict == XT_RETURN) /* a return from FORWARD itself leads to the policy */
 		return !depth && at != table->policy && may_pass(table, table->policy, depth);
 	if (target.verdict < 0)
 		return target.verdict != DROP;
 	if ((size_t)target.verdict == at + read_offset(entry, legacy->next))
-		return false; /* no target */
+		return false; /* the entry has no target: evaluation continues after it */
 	return (entry[legacy->flags] & IPT_F_GOTO) ||
 	       may_pass(table, (size_t)target.verdict, depth + 1);
 }
 
-/* Does the entry end the evaluation of every packet? */
+/* Does the entry match every packet and end the evaluation of the chain? */
 static bool is_final(const struct legacy_table *table, const char *entry)
 {
 	static const char no_conditions[sizeof(struct ip6t_ip6)];
@@ -177,7 +180,7 @@ static bool is_final(const struct legacy_table *table, const char *entry)
 	       (!*target.target.u.user.name && target.verdict < 0);
 }
 
-/* May a packet of a pod pass, by an entry of this chain or of one to which it jumps? */
+/* May an entry of this chain, or of a chain to which it jumps, accept a packet of a pod? */
 static bool may_pass(struct legacy_table *table, size_t at, unsigned depth)
 {
 	const char *entry = get_entry(table, at);
@@ -231,7 +234,8 @@ int forward_check_legacy(uint32_t mark, bool six, struct hw_err *e)
 		for (int tries = 0; r == -EAGAIN && tries < TRIES; tries++)
 			r = is_dropping(&legacy_families[i], fd);
 		if (r < 0)
-			return err_set(e, r, "read table filter of %s", legacy_families[i].program);
+			return err_set(e, r, "read the filter table of %s",
+				       legacy_families[i].program);
 		if (r > 0)
 			return err_text(e, -EPERM,
 					"%s drops pod traffic; to accept it: %s -I FORWARD -m "

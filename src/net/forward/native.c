@@ -3,10 +3,11 @@
  * net/forward/native.c - check for native nftables chains that drop pod traffic
  *
  * How:   lists the chains at the forward hook of all tables and evaluates each for
- *        a packet with the mark (verdict.c). Chains of iptables are skipped:
- *        forward_add_rules() adds a rule there.
- * Rules: only a certain drop is reported. A rule that accepts some packets, such as
- *        all of a bridge, may be the one for the pods.
+ *        a packet with the mark (verdict.c). The FORWARD chains of iptables are
+ *        skipped: forward_add_rules() adds an accepting rule there.
+ * Rules: a drop is reported only if it is certain. A chain that accepts some packets,
+ *        such as all packets from one bridge, is not reported: the pods may be connected
+ *        to that bridge.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -23,8 +24,8 @@
 #include "net/nft/rule.h"
 #include "net/nft/wire.h"
 
-#define OUR_PRIORITY (-5) /* of chain forward in ruleset.nft, where the mark is set */
-#define CHAINS_MAX   256  /* at one hook: more than any host has */
+#define OUR_PRIORITY (-5) /* priority of chain forward in ruleset.nft, which sets the mark */
+#define CHAINS_MAX   256  /* further chains are ignored; no real host has that many */
 
 struct base_chain {
 	uint8_t family;
@@ -37,7 +38,7 @@ struct base_chain {
 struct base_chains {
 	struct base_chain *v;
 	size_t n;
-	const char *skip;
+	const char *skip; /* name of a table to ignore, or NULL */
 };
 
 static void base_chains_done(struct base_chains *chains)
@@ -110,7 +111,7 @@ static int collect_chain(void *ctx, const struct nlmsghdr *m, struct hw_err *e)
 	return 0;
 }
 
-/* ---- evaluate them ----------------------------------------------------------------------- */
+/* ---- evaluate the chains ----------------------------------------------------------------- */
 
 /* Return: 1 if packets of pods of that family are certainly dropped, 0 if not, or a negative
  * errno */

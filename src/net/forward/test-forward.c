@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net/forward/test-forward.c - the FORWARD chain of iptables, each test in its own namespace
+ * net/forward/test-forward.c - add rules to the FORWARD chain of iptables, remove and check them
+ *
+ * Each test has its own namespace.
  */
 #include "net/test.h"
 
@@ -31,7 +33,7 @@ static void run_nft(const char *commands)
 	assert_string_equal(e.msg, "");
 }
 
-/* A socket in a new namespace, in which FORWARD of iptables drops everything */
+/* Opens a socket in a new namespace in which the FORWARD chain of iptables drops all packets. */
 static struct nft *open_nft(void)
 {
 	struct nft *nft = NULL;
@@ -73,7 +75,7 @@ static void add_rules(struct nft *nft)
 	assert_int_equal(has_rules(nft), 1);
 }
 
-/* The first rules as letters: jump, Accept the mark, Drop, -: other */
+/* The first rules of the chain, one letter each. j: jump, A: accept the mark, D: drop, -: other */
 struct rule_order {
 	char text[8];
 	size_t n;
@@ -270,7 +272,7 @@ static void native_chain_that_drops(void **state)
 	assert_int_equal(forward_check_native(nft, MARK, true, "mine", &e), 0);
 	run_nft("insert rule ip6 mine last meta mark & 0x1000 == 0x1000 accept\n");
 	assert_int_equal(forward_check_native(nft, MARK, true, NULL, &e), 0);
-	/* a packet with another mark may have this one, too */
+	/* a packet with mark bit 0x2000 may also have bit 0x1000 and be accepted */
 	assert_int_equal(forward_check_native(nft, 0x2000, true, NULL, &e), 0);
 	run_nft("flush chain ip6 mine last\n");
 	assert_int_equal(forward_check_native(nft, MARK, false, NULL, &e), 0);
@@ -279,20 +281,24 @@ static void native_chain_that_drops(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "forward: without a FORWARD chain nothing is done", no_forward_chain },
-		{ "forward: both rules are added at the top, once", add_both_rules_once },
-		{ "forward: a missing rule is added at its place", add_missing_rule },
-		{ "forward: a rule with another condition does not count",
+		{ "forward: without a FORWARD chain nothing is added", no_forward_chain },
+		{ "forward: two calls add both rules once, at the top", add_both_rules_once },
+		{ "forward: if only one rule is missing, it is added in the correct position",
+		  add_missing_rule },
+		{ "forward: a similar rule with another condition does not replace our rule",
 		  rule_with_another_condition },
-		{ "forward: the rules are found after thousands of others",
+		{ "forward: the rules are found after thousands of other rules",
 		  rules_after_thousands_of_others },
 		{ "forward: concurrent processes add each rule once", concurrent_adds, NULL, NULL,
 		  NULL },
-		{ "forward: remove deletes both rules and the empty administrator's chain",
+		{ "forward: remove deletes both rules, and the administrator's chain if it is "
+		  "empty",
 		  remove_rules_and_empty_chain },
-		{ "forward: an administrator's chain in use stays", used_admin_chain_stays },
-		{ "forward: a native chain that drops is reported", native_chain_that_drops, NULL,
-		  NULL, NULL },
+		{ "forward: remove keeps an administrator's chain that has rules or is a jump "
+		  "target",
+		  used_admin_chain_stays },
+		{ "forward: a native nftables chain that drops pod traffic is reported",
+		  native_chain_that_drops, NULL, NULL, NULL },
 	};
 
 	return cmocka_run_group_tests_name("forward", tests, test_enter, NULL);

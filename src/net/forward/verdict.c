@@ -2,13 +2,14 @@
 /*
  * net/forward/verdict.c - possible verdicts of an nftables chain on a pod's packet
  *
- * How:   of each value that a rule loads into a register some bits are known, so a
- *        comparison matches always, never or perhaps. A rule that matches perhaps
- *        adds to the possible verdicts; one that matches always and does not
- *        continue ends the chain. Jumps are followed.
- * Rules: expressions that are not understood, and chains that are too many to read,
- *        may let the packet pass: the result must never be a drop that is not
- *        certain. Evaluation ends at the first rule that may let the packet pass.
+ * How:   some bits of each value that a rule loads into a register are known, so the
+ *        result of a comparison is always, never or perhaps. The verdict of a rule
+ *        that perhaps matches is added to the possible verdicts, and evaluation
+ *        continues with the next rule. A rule that always matches ends the chain,
+ *        unless its verdict is to continue. Jumps are followed.
+ * Rules: a drop must never be reported unless it is certain. Therefore an unknown
+ *        expression is assumed to let the packet pass, and so is a chain that exceeds
+ *        the limits. Evaluation ends at the first rule that may let the packet pass.
  */
 #include "net/forward/verdict.h"
 
@@ -23,22 +24,22 @@
 #include "base/str.h"
 #include "net/nft/rule.h"
 
-#define CHAINS_MAX 256 /* read per evaluation; a chain counts once per jump to it */
-#define DEPTH_MAX  16  /* of jumps, the kernel's limit */
+#define CHAINS_MAX 256 /* chains to read; a chain is counted again for each jump to it */
+#define DEPTH_MAX  16  /* nested jumps; the kernel has the same limit */
 
 enum match { NEVER, PERHAPS, ALWAYS };
 
-/* The value in a register, as far as it is known */
+/* The value in a register; only some of its bits may be known */
 struct known_value {
 	uint8_t len;
-	uint8_t known[NFT_KEY_MAX], value[NFT_KEY_MAX]; /* mask of known bits, their values */
+	uint8_t known[NFT_KEY_MAX], value[NFT_KEY_MAX]; /* mask of the known bits; their values */
 };
 
 /* The effect of a rule that may end or leave the chain */
 struct rule_effect {
 	enum match match;
 	unsigned verdicts; /* FORWARD_MAY_... */
-	char *chain;	   /* target of a jump or goto; NULL: none */
+	char *chain;	   /* target of a jump or goto; NULL: the rule has no jump */
 	bool is_goto;
 };
 
@@ -76,7 +77,8 @@ static void load_unknown(struct effect_reader *reader)
 	reader->loaded = (struct known_value){ .len = NFT_KEY_MAX };
 }
 
-/* Without a destination register the expression sets a value, which decides nothing. */
+/* Without a destination register the expression writes a value instead of reading one; that does
+ * not affect the verdict. */
 static void read_meta(struct effect_reader *reader, const struct nlattr *expr)
 {
 	const struct forward_packet *packet = reader->packet;
@@ -107,7 +109,7 @@ static void read_payload(struct effect_reader *reader, const struct nlattr *expr
 		load_unknown(reader);
 }
 
-/* Bits that the mask clears are known. */
+/* Bits that the mask clears become known. */
 static void read_bitwise(struct effect_reader *reader, const struct nlattr *expr)
 {
 	struct nft_bytes mask = nft_attr_data(expr, NFTA_BITWISE_MASK),
@@ -140,7 +142,7 @@ static enum match compare(const struct known_value *loaded, const struct nft_byt
 	return match;
 }
 
-/* All conditions of a rule must match. */
+/* All conditions of a rule must match, so the weakest result applies. */
 static void add_condition(struct effect_reader *reader, enum match match)
 {
 	if (match < reader->effect.match)
@@ -164,7 +166,7 @@ static void read_cmp(struct effect_reader *reader, const struct nlattr *expr)
 	}
 }
 
-/* A condition that may match or not */
+/* Handles a condition that perhaps matches. */
 static void read_condition(struct effect_reader *reader, const struct nlattr *expr)
 {
 	(void)expr;
@@ -206,7 +208,7 @@ static void read_reject(struct effect_reader *reader, const struct nlattr *expr)
 	reader->effect.verdicts = FORWARD_MAY_DROP;
 }
 
-/* A set lookup is a condition; a verdict map can have any verdict. */
+/* A set lookup is a condition; a verdict map can contain any verdict. */
 static void read_lookup(struct effect_reader *reader, const struct nlattr *expr)
 {
 	if (nft_attr_number(expr, NFTA_LOOKUP_DREG) == NFT_REG_VERDICT)
@@ -227,7 +229,7 @@ static void read_unknown(struct effect_reader *reader, const struct nlattr *expr
 }
 
 static const struct {
-	const char *name; /* NULL: any other, the last entry */
+	const char *name; /* NULL in the last entry, which is for all other expressions */
 	void (*read)(struct effect_reader *reader, const struct nlattr *expr);
 } expressions[] = {
 	{ "meta", read_meta },

@@ -2,8 +2,8 @@
 /*
  * net/forward/verdict.h - possible verdicts of an nftables chain on a pod's packet
  *
- * What:  evaluates a chain for the first packet of a connection without address
- *        translation, of which only the family and the mark are known.
+ * What:  evaluates a chain for the first packet of a connection. Only the packet's
+ *        family and mark are known, and that its address is not translated.
  */
 #ifndef NET_FORWARD_VERDICT_H
 #define NET_FORWARD_VERDICT_H
@@ -19,14 +19,15 @@ struct nft_chain_ref;
 struct forward_packet {
 	uint8_t family; /* NFPROTO_IPV4, NFPROTO_IPV6 */
 	uint32_t mark;	/* one bit */
-	bool marked;	/* the bit is set; else it is certainly not set */
+	bool marked;	/* true: the packet has the mark; false: it certainly does not have it */
 };
 
-/* Possible verdicts, as bits. With MAY_PASS the others may be incomplete. */
+/* Possible verdicts, as bits. Evaluation stops at FORWARD_MAY_PASS, so other bits may then be
+ * missing. */
 enum {
 	FORWARD_MAY_PASS = 1,
 	FORWARD_MAY_DROP = 2,
-	FORWARD_MAY_RETURN = 4, /* the end of the chain: its policy decides */
+	FORWARD_MAY_RETURN = 4, /* no verdict in the chain: its policy applies */
 };
 
 /* Reads at most 256 chains. Return: FORWARD_MAY_... bits, or a negative errno */

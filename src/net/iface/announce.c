@@ -2,13 +2,13 @@
 /*
  * net/iface/announce.c - announce the MAC address of an IP address to neighbours
  *
- * How:   one complete Ethernet frame through a packet socket in the link's
- *        namespace: an ARP request of the address for itself (RFC 5227,
- *        announcement), or a neighbour advertisement to all nodes with the
- *        override flag (RFC 4861 7.2.6). With a packet socket IPv6 needs no
- *        separate socket, and a tentative address can be announced, too.
- *        close() of a packet socket blocks for a grace period (10 to 20 ms), so
- *        it is left to the sender process (net/sender.h).
+ * How:   sends one complete Ethernet frame through a packet socket in the link's
+ *        namespace. IPv4: an ARP request with the address as sender and target
+ *        (an ARP announcement, RFC 5227). IPv6: a neighbour advertisement to all
+ *        nodes, with the override flag (RFC 4861 7.2.6). A packet socket works for
+ *        both families, and can also announce a tentative address.
+ *        The last close() of a packet socket blocks for an RCU grace period (10 to
+ *        20 ms), so the helper process of net/sender.h is the one that closes last.
  */
 #include "net/iface/announce.h"
 
@@ -60,7 +60,8 @@ static struct announce_arp announce_arp(const struct hw_mac *mac, const struct h
 	return f;
 }
 
-/* Over addresses, length, protocol and the part after the header (RFC 8200 8.1) */
+/* Computes the checksum over the addresses, the length, the protocol and all bytes after the IPv6
+ * header (RFC 8200 8.1). */
 static uint16_t announce_checksum(const struct announce_nd *f)
 {
 	uint16_t words[(sizeof(*f) - offsetof(struct announce_nd, ip.ip6_src)) / 2];
@@ -107,7 +108,7 @@ static int announce_open(int netns_fd, int index, int *ret_fd, struct hw_err *e)
 	r = netns_fd < 0 ? 0 : netns_enter(netns_fd, &home, e);
 	if (r < 0)
 		return r;
-	/* protocol 0: nothing is received */
+	/* protocol 0: the socket receives nothing */
 	fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
 	if (fd < 0 || bind(fd, (struct sockaddr *)&to, sizeof(to)) < 0)
 		return err_set(e, -errno, "open packet socket");
@@ -125,7 +126,7 @@ static int announce_send(int netns_fd, const struct link *link, const void *fram
 	if (r < 0)
 		return r;
 	r = sender_start(fd, frame, len);
-	return r < 0 ? err_set(e, r, "start sender process") : 0;
+	return r < 0 ? err_set(e, r, "start helper process") : 0;
 }
 
 void announce_address(int netns_fd, const struct link *link, const struct hw_ip *ip)

@@ -5,8 +5,9 @@
  * What:  a gratuitous ARP for an IPv4 address, an unsolicited neighbour
  *        advertisement for an IPv6 address: neighbours that have cached another
  *        MAC address for it update their entry at once.
- * Rules: sent once. A neighbour that misses it updates its entry later, so a
- *        failure is only logged at debug level. The link must be up.
+ * Rules: the announcement is sent only once. A neighbour that does not receive it
+ *        updates its entry later anyway, so a failure is only logged at debug level.
+ *        The link must be up.
  */
 #ifndef NET_IFACE_ANNOUNCE_H
 #define NET_IFACE_ANNOUNCE_H

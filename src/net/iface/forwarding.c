@@ -40,6 +40,5 @@ int forwarding_enable(struct rtnl *nl, int family, struct hw_err *e)
 		return 1;
 	r = family == AF_INET ? sysctl_write(-1, "net/ipv4/ip_forward", "1", e)
 			      : sysctl_write_conf(-1, AF_INET6, "all", "forwarding", "1", e);
-	return r < 0 ? err_ctx(e, "enable forwarding of %s", family == AF_INET ? "IPv4" : "IPv6")
-		     : r;
+	return r < 0 ? err_ctx(e, "enable %s forwarding", family == AF_INET ? "IPv4" : "IPv6") : r;
 }

@@ -9,9 +9,10 @@
 
 struct rtnl;
 
-/* nl: a socket in the current namespace; reading the setting by netlink is cheaper than looking up
- * the sysctl. family: AF_INET or AF_INET6.
- * Return: 0; 1 if forwarding was enabled already; or a negative errno */
+/* Enable forwarding in the current namespace.
+ * nl: a socket in that namespace. Reading the current setting by netlink is cheaper than opening
+ * the sysctl's file. family: AF_INET or AF_INET6.
+ * Return: 0 if forwarding was enabled now, 1 if it was already enabled, or a negative errno */
 int forwarding_enable(struct rtnl *nl, int family, struct hw_err *e);
 
 #endif

@@ -2,10 +2,10 @@
 /*
  * net/iface/iface.c - configure and check a pod's interface from a CNI result
  *
- * How:   sysctls that must be set before an address exists come first; then one
- *        batch with all changes, in the order that the kernel requires.
- *        iface_route() computes the routes both for adding and for CHECK.
- * Rules: error texts begin like upstream's.
+ * How:   sysctls that must be set before an address exists are set first. Then one
+ *        batch makes all other changes, in the order that the kernel requires.
+ *        iface_route() computes the routes both for ADD and for CHECK.
+ * Rules: error texts begin with the same words as upstream's.
  */
 #include "net/iface/iface.h"
 
@@ -28,10 +28,10 @@
 #include "net/rtnl/rtnl.h"
 #include "net/sysctl.h"
 
-#define IFACE_DAD_MS	  5000 /* as upstream; detection takes one or two seconds */
+#define IFACE_DAD_MS	  5000 /* the same as in upstream; detection takes one or two seconds */
 #define IFACE_DAD_STEP_MS 20
 
-/* The default gateways of routes without one: the first of each family */
+/* The first gateway of each family in the result; routes without a gateway use it */
 struct iface_gateways {
 	struct hw_ip v4, v6;
 };
@@ -78,7 +78,7 @@ static struct iface_gateways iface_find_gateways(const struct hw_result *result)
 	return found;
 }
 
-/* A route of the result, with the default gateway if it has none */
+/* Converts a route of the result. A route without a gateway gets one from @gateways. */
 static struct route iface_route(const struct hw_route *from, const struct iface_gateways *gateways)
 {
 	bool v4 = from->dst.ip.family == AF_INET;
@@ -97,7 +97,8 @@ static struct route iface_route(const struct hw_route *from, const struct iface_
 }
 
 /* A runtime may have disabled IPv6 in new namespaces; an IPv6 address in the result overrides
- * that. On a kernel without IPv6 (-ENOENT) adding the address will fail with a better error. */
+ * that. Ignores a kernel without IPv6 (-ENOENT): adding the address then fails with a better
+ * error. */
 static int iface_enable_ipv6(const struct link *link, struct hw_err *e)
 {
 	const char *const names[] = { "lo", link->name };
@@ -117,8 +118,8 @@ static int iface_enable_ipv6(const struct link *link, struct hw_err *e)
 	return r < 0 ? r : 0;
 }
 
-/* Disabling detection matters for the link-local address only, as the addresses of the result have
- * IFA_F_NODAD: a read-only /proc/sys is not an error then. */
+/* Writes accept_dad. Value 0 only affects the link-local address, because the addresses of the
+ * result have IFA_F_NODAD. Therefore a read-only /proc/sys is not an error if @on is false. */
 static int iface_set_dad(const struct link *link, bool on, struct hw_err *e)
 {
 	struct hw_err why;
@@ -160,7 +161,7 @@ static int iface_set_sysctls(int netns_fd, const struct link *link, const struct
 	return r;
 }
 
-/* Sets the IPv4 sysctl by netlink; IPv6 sysctls cannot be set that way. */
+/* Sets the IPv4 sysctl arp_notify by netlink; IPv6 sysctls cannot be set by netlink. */
 static void iface_put_arp_notify(struct rtnl *nl, const struct link *link)
 {
 	struct nlmsghdr *m = link_put_change(nl, link, 0, 0, "arp_notify 1");
@@ -185,7 +186,8 @@ static int iface_check_duplicate(const struct addr *a, const struct link *link, 
 			hw_ip_format(&a->prefix.ip, text));
 }
 
-/* Return: 1 while duplicate address detection is running, 0 after it, or a negative errno */
+/* Return: 1 if duplicate address detection is still running, 0 if it has finished, or a negative
+ * errno */
 static int iface_is_tentative(struct rtnl *nl, const struct link *link, struct hw_err *e)
 {
 	AUTO(addr_list_done) struct addr_list list = { 0 };
@@ -200,7 +202,8 @@ static int iface_is_tentative(struct rtnl *nl, const struct link *link, struct h
 	return r < 0 ? r : tentative;
 }
 
-/* Without a carrier detection cannot run: it is postponed, and that is not an error. */
+/* Waits until duplicate address detection has finished. Without a carrier the kernel postpones
+ * detection: then a timeout is not an error. */
 static int iface_wait_dad(struct rtnl *nl, const struct link *link, struct hw_err *e)
 {
 	int64_t deadline = time_deadline(IFACE_DAD_MS);
@@ -243,7 +246,8 @@ int iface_configure(struct rtnl *nl, int netns_fd, const struct link *link,
 	if (options->notify)
 		iface_put_arp_notify(nl, link);
 
-	/* Addresses, then up, then routes: a gateway is reachable only after the first two. */
+	/* Addresses, then link up, then routes: a gateway is reachable only if the link has an
+	 * address and is up. */
 	for (size_t i = 0; i < result->n_ips; i++) {
 		const struct hw_ipconf *ip = &result->ips[i];
 
@@ -342,7 +346,8 @@ static int iface_check_ips(struct rtnl *nl, const struct route_list *main, const
 		r = iface_check_addr(&list, link, want, e);
 		if (r < 0)
 			return r;
-		/* Any route is enough: ptp replaces the connected one by one through the gateway. */
+		/* Any route to the network is sufficient: ptp replaces the connected route with a
+		 * route through the gateway. */
 		if (want->len != ip_bits(&want->ip) && !route_find_dst(main, want))
 			return err_text(e, -ENOENT,
 					"Expected Route to network %s of interface %s not found",

@@ -2,8 +2,8 @@
 /*
  * net/iface/test-announce.c - neighbours learn a new MAC address from an announcement
  *
- * The other end of a veth pair has cached a wrong MAC address; the kernel receives, validates and
- * accepts the announcement.
+ * One end of a veth pair has a neighbour entry with a wrong MAC address. The announcement is sent
+ * at the other end; the kernel receives and validates it, and corrects the entry.
  */
 #include "net/iface/announce.h"
 
@@ -44,7 +44,7 @@ static int copy_mac(void *ctx, const struct nlmsghdr *answer, struct hw_err *e)
 	return 0;
 }
 
-/* Waits until the neighbour entry has another MAC address than the wrong one. */
+/* Waits until the neighbour entry no longer has the wrong MAC address. */
 static void wait_for_mac(struct rtnl *nl, int index, const struct hw_ip *ip, uint8_t ret_mac[6])
 {
 	int64_t deadline = time_deadline(TIMEOUT_MS);
@@ -110,9 +110,11 @@ static void link_without_mac(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "announce: a neighbour learns the MAC of an IPv4 address", announce_ipv4 },
-		{ "announce: a neighbour learns the MAC of an IPv6 address", announce_ipv6 },
-		{ "announce: a missing link, or one without a MAC address, is ignored",
+		{ "announce: a neighbour learns the MAC address of an IPv4 address",
+		  announce_ipv4 },
+		{ "announce: a neighbour learns the MAC address of an IPv6 address",
+		  announce_ipv6 },
+		{ "announce: a missing link and a link without a MAC address are ignored",
 		  link_without_mac },
 	};
 

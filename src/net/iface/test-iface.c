@@ -2,7 +2,7 @@
 /*
  * net/iface/test-iface.c - configure and check a pod's interface in a network namespace
  *
- * Each test has its own namespace with both ends of a veth pair, eth0 and peer.
+ * Each test has its own namespace that contains both ends of a veth pair, eth0 and peer.
  */
 #include "net/test.h"
 
@@ -35,7 +35,7 @@ static struct link get_eth0(const struct test_pod *pod)
 	return test_link(pod->nl, "eth0");
 }
 
-/* Disables IPv6 for new links, so that the tests see it being enabled. */
+/* Disables IPv6 for new links, so that the tests can check that iface_configure() enables it. */
 static int pod_new(void **state)
 {
 	struct test_pod *pod = mem_new(sizeof(*pod));
@@ -205,7 +205,7 @@ static void duplicate_address_detection(void **state)
 	assert_sysctl(AF_INET6, "enhanced_dad", "1");
 }
 
-/* The peer is in the same namespace and has the same address. */
+/* The peer, which is in the same namespace, has the same address. */
 static void duplicate_address(void **state)
 {
 	struct test_pod *pod = require_pod_with_ipv6(state);
@@ -378,20 +378,23 @@ static void check_finds_route_drift(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		POD_TEST("iface: both families with routes, MTU and default gateways",
+		POD_TEST("iface: IPv4 and IPv6 addresses and routes are set, with MTU and gateways",
 			 both_families),
-		POD_TEST("iface: without an IPv6 address IPv6 stays disabled", ipv6_stays_disabled),
-		POD_TEST("iface: with duplicate address detection no address stays tentative",
+		POD_TEST("iface: IPv6 stays disabled if the result has no IPv6 address",
+			 ipv6_stays_disabled),
+		POD_TEST("iface: configure waits until duplicate address detection has finished",
 			 duplicate_address_detection),
-		POD_TEST("iface: a duplicate address is an error", duplicate_address),
-		POD_TEST("iface: without a carrier duplicate address detection is not waited for",
+		POD_TEST("iface: a duplicate address is reported as an error", duplicate_address),
+		POD_TEST("iface: without a carrier unfinished duplicate detection is not an error",
 			 no_carrier),
-		POD_TEST("iface: an address of another interface is rejected", bad_results),
+		POD_TEST("iface: a result with an address of another interface is rejected",
+			 bad_results),
 		POD_TEST("iface: an address without an interface is ignored",
 			 address_without_interface),
-		POD_TEST("iface: an existing address and an unreachable gateway are errors",
+		POD_TEST("iface: an existing address and an unreachable gateway are rejected",
 			 existing_address),
-		POD_TEST("iface: routes in other tables are added and checked", other_table),
+		POD_TEST("iface: routes in tables other than main are added and checked",
+			 other_table),
 		POD_TEST(
 			"iface: CHECK finds missing and changed addresses, and a link that is down",
 			check_finds_address_drift),

@@ -3,8 +3,9 @@
  * net/nft/elem.c - set elements: key, data, wire format, text, lists
  *
  * How:   a key is the sequence of its fields in network byte order, each padded
- *        to four bytes, as in the kernel's registers. The owner is stored as
- *        nft's comment: userdata of type 0, its length, text with NUL.
+ *        to a multiple of four bytes, as in the kernel's registers. The owner is
+ *        stored in the format of nft's comments: type 0, the length, and the text
+ *        with its NUL, in the attribute userdata.
  */
 #include "net/nft/elem.h"
 
@@ -27,7 +28,7 @@
 #define COMMENT 0 /* the userdata type of nft's comments */
 #define ALIGN	4
 #define ETHER	6
-#define ROOM	16 /* initial room of a list */
+#define ROOM	16 /* initial capacity of a list */
 
 /* Field types: 4 and 6: IP address, p: protocol, s: port, i: interface name, m: MAC address,
  * n: number, v: verdict */
@@ -291,7 +292,7 @@ void nft_elem_decode(const struct nlattr *item, struct nft_elem *ret_elem)
 			decode_data(attr, &ret_elem->data, ret_elem);
 			break;
 		case NFTA_SET_ELEM_USERDATA:
-			/* A comment of another format is not an owner. */
+			/* A comment in any other format is not an owner. */
 			comment = mnl_attr_get_payload(attr);
 			if (mnl_attr_get_payload_len(attr) == 2 + NFT_OWNER &&
 			    comment[0] == COMMENT && comment[1] == NFT_OWNER &&
@@ -357,7 +358,7 @@ static void add_proto(struct elem_text *text, uint8_t proto)
 		add_text(text, "%u", proto);
 }
 
-/* The network from @first to @last, or the address if both are the same */
+/* Adds the network that begins at @first and ends at @last; a single address if both are equal. */
 static void add_ip(struct elem_text *text, const uint8_t *first, const uint8_t *last, int family)
 {
 	struct hw_ip ip = { .family = (uint8_t)family };
@@ -372,7 +373,7 @@ static void add_ip(struct elem_text *text, const uint8_t *first, const uint8_t *
 		add_text(text, "/%u", len);
 }
 
-/* Return: the size of the field, padded */
+/* Return: the size of the field, with padding */
 static size_t add_field(struct elem_text *text, char type, const uint8_t *v, const uint8_t *end)
 {
 	struct hw_mac mac = { .len = 6 };

@@ -12,15 +12,15 @@
 struct nlmsghdr;
 struct nlattr;
 
-/* Put the attributes of a message about one element. owner NULL: put the key only, for a request or
- * a deletion */
+/* Put the attributes of a message about one element. owner NULL: put only the key, to read or
+ * delete the element */
 void nft_elem_encode(struct nlmsghdr *m, const struct nft_elem *elem, const char *owner);
-/* Decode an element of a reply; table and set must be in *ret_elem already. */
+/* Decode an element of a reply. The caller must have set table and set in *ret_elem. */
 void nft_elem_decode(const struct nlattr *item, struct nft_elem *ret_elem);
-/* Does the interval a contain b? Compares field by field; all fields are addresses of one
+/* Does the interval a contain b? Compares field by field; all fields must be addresses of the same
  * family. */
 bool nft_elem_covers(const struct nft_elem *a, const struct nft_elem *b);
-/* Do both have the same data or verdict? */
+/* Do a and b have the same data or the same verdict? */
 bool nft_elem_same_data(const struct nft_elem *a, const struct nft_elem *b);
 
 #endif

@@ -2,9 +2,9 @@
 /*
  * net/nft/foreign.c - delete chains and rules that upstream created for a pod
  *
- * How:   the rules of one chain are listed; those that contain the wanted text,
- *        the name of a chain or a comment, are deleted by their handles, in one
- *        transaction with the chain.
+ * How:   the rules of one chain are listed. The rules that contain the given text (the
+ *        name of a chain, or a comment) are deleted by their handles, in the same
+ *        transaction as the chain.
  */
 #include "net/nft/foreign.h"
 
@@ -15,7 +15,7 @@
 
 #include "net/nft/wire.h"
 
-#define TRIES	    100 /* against concurrent deletion of the same or neighbouring rules */
+#define TRIES	    100 /* a try fails if another process deletes one of the rules first */
 #define PARENTS_MAX 4
 
 struct rule_search {
@@ -83,10 +83,12 @@ int nft_has_chain(struct nft *nft, const struct nft_chain_ref *place, struct hw_
 	r = nft_send_request(nft, m, NULL, NULL, e);
 	if (r == -ENOENT || (r < 0 && nft_is_unsupported(nft)))
 		return 0;
-	return r < 0 ? err_set(e, r, "find chain %s of table %s", place->chain, place->table) : 1;
+	return r < 0 ? err_set(e, r, "find nftables chain %s of table %s", place->chain,
+			       place->table)
+		     : 1;
 }
 
-/* Deletes the found rules; all rules of the chain if @found is NULL */
+/* Deletes the found rules; if @found is NULL, all rules of the chain. */
 static void put_delete_rules(struct nft *nft, const struct nft_chain_ref *place,
 			     const struct rule_search *found)
 {
@@ -100,8 +102,8 @@ static void put_delete_rules(struct nft *nft, const struct nft_chain_ref *place,
 	}
 }
 
-/* -ENOENT: another process has deleted some of the objects since they were read; nothing was
- * done */
+/* Return: 0; -ENOENT if another process has deleted some of the objects since they were read, then
+ * nothing was deleted; or another negative errno */
 static int commit_deletion(struct nft *nft, const struct nft_chain_ref *place, struct hw_err *e)
 {
 	nft->deleted = true;
@@ -109,7 +111,8 @@ static int commit_deletion(struct nft *nft, const struct nft_chain_ref *place, s
 	int r = nft_batch_commit(nft, e);
 	if (r >= 0 || r == -ENOENT || *e->msg)
 		return r;
-	return err_set(e, r, "delete rules of chain %s of table %s", place->chain, place->table);
+	return err_set(e, r, "delete rules of nftables chain %s of table %s", place->chain,
+		       place->table);
 }
 
 static int delete_chain_once(struct nft *nft, const struct nft_chain_ref *place,
@@ -143,7 +146,7 @@ static int delete_chain_once(struct nft *nft, const struct nft_chain_ref *place,
 	nft_put_name(m, NFTA_CHAIN_TABLE, place->table);
 	nft_put_name(m, NFTA_CHAIN_NAME, place->chain);
 	nft_end_message(nft, m);
-	return r < 0 ? err_set(e, r, "list table %s", place->table)
+	return r < 0 ? err_set(e, r, "list nftables table %s", place->table)
 		     : commit_deletion(nft, place, e);
 }
 
@@ -170,7 +173,7 @@ static int delete_rules(struct nft *nft, const struct nft_chain_ref *place, cons
 			return r;
 		r = search_chain(nft, place, &found, e);
 		if (r < 0)
-			return err_set(e, r, "list chain %s of table %s", place->chain,
+			return err_set(e, r, "list nftables chain %s of table %s", place->chain,
 				       place->table);
 		if (!found.n)
 			return 0;
@@ -193,7 +196,8 @@ int nft_foreign_has_rule_containing(struct nft *nft, const struct nft_chain_ref 
 
 	int r = search_chain(nft, place, &found, e);
 	if (r < 0 && !nft_is_unsupported(nft))
-		return err_set(e, r, "list chain %s of table %s", place->chain, place->table);
+		return err_set(e, r, "list nftables chain %s of table %s", place->chain,
+			       place->table);
 	return found.n > 0;
 }
 
@@ -203,7 +207,7 @@ int nft_foreign_delete_rules_containing(struct nft *nft, const struct nft_chain_
 	return delete_rules(nft, place, comment, strlen(comment), e);
 }
 
-/* A comment as nft stores it: type 0, its length, text with NUL */
+/* Searches for the comment in the format in which nft stores it: type 0, length, text with NUL. */
 int nft_foreign_delete_rules(struct nft *nft, const struct nft_chain_ref *place,
 			     const char *comment, struct hw_err *e)
 {

@@ -2,10 +2,11 @@
 /*
  * net/nft/foreign.h - delete chains and rules that upstream created for a pod
  *
- * What:  a chain per pod, as upstream creates it with iptables-nft, and the rules
- *        that jump to it; and rules with a pod's comment.
- * Rules: one request tells that there is nothing to delete, which is a success.
- *        Only the given chain and matching rules are changed.
+ * What:  deletes the chain that upstream creates for a pod with iptables-nft, and
+ *        the rules that jump to this chain. Also deletes rules that have a pod's
+ *        comment.
+ * Rules: if there is nothing to delete, one request is sufficient to find out, and the
+ *        functions return 0. Only the given chain and matching rules are changed.
  */
 #ifndef NET_NFT_FOREIGN_H
 #define NET_NFT_FOREIGN_H
@@ -23,15 +24,15 @@ struct nft_chain_ref {
 	const char *chain;
 };
 
-/* Return: 1 if the chain exists, 0 if not (also if its name is too long for the kernel), or a
+/* Return: 1 if the chain exists, 0 if not (or if its name is too long for the kernel), or a
  * negative errno */
 int nft_has_chain(struct nft *nft, const struct nft_chain_ref *place, struct hw_err *e);
 /* Return: 1 if the chain has a rule whose comment contains this text, 0 if not, or a negative
  * errno */
 int nft_foreign_has_rule_containing(struct nft *nft, const struct nft_chain_ref *place,
 				    const char *comment, struct hw_err *e);
-/* Delete a chain, and the rules that jump to it in the chains parents of the same table: at most 4,
- * terminated by NULL. */
+/* Delete a chain and the rules that jump to it. parents: names of the chains of the same table in
+ * which to look for such rules; at most 4, terminated by NULL. */
 int nft_foreign_delete_chain(struct nft *nft, const struct nft_chain_ref *place,
 			     const char *const *parents, struct hw_err *e);
 /* Delete the rules of a chain whose comment contains this text. */

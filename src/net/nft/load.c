@@ -3,19 +3,20 @@
  * net/nft/load.c - load hawser's rules; run nft commands
  *
  * How:   libnftables parses the ruleset files. It is loaded at run time with
- *        dlopen(), as it is needed only if the rules are missing: usually once
+ *        dlopen(), because it is needed only if the rules are missing: usually once
  *        after a boot.
- *        Each version of the rules adds its number and those of all earlier
- *        versions to the set "version". Loading fails if its number exists
- *        already, so only one of several concurrent loads succeeds, and an older
- *        version never replaces a newer one. Each version also has a chain
- *        "versionN" with one rule: reading it tells whether this or a newer version
- *        is loaded and has not been flushed.
- *        The chains of networks are created before the first element that jumps
- *        there. The name is a hash of the network. An element of masq4 or near4
- *        leads from a pod's address to the chain of its network, so a packet is
- *        compared with that network alone, even if networks contain each other.
- *        These chains are never deleted: their number does not grow with pods.
+ *        Each version of the rules adds its number and the numbers of all earlier
+ *        versions to the set "version". Loading a version fails if its number is
+ *        already in the set. So only one of several concurrent loads succeeds, and
+ *        an older version never replaces a newer one. Each version also has a chain
+ *        "versionN" with one rule. If the chain has its rule, version N or a newer
+ *        one is loaded and has not been flushed.
+ *        The chain of a network is created before the first element that jumps to
+ *        it. Its name is a hash of the network. An element of masq4 or near4 maps a
+ *        pod's address to the chain of the pod's network, so a packet is compared
+ *        only with that network, even if networks overlap.
+ *        The chains of networks are never deleted: their number does not grow with
+ *        the number of pods.
  */
 #include <assert.h>
 #include <dlfcn.h>
@@ -119,7 +120,7 @@ static const struct ruleset {
 	[NFT_BRIDGE] = { "bridge", nft_ruleset_bridge, 1, "version1" },
 };
 
-/* Return: 1 if this version of the rules or a newer one has been loaded, 0 if not, or an error */
+/* Return: 1 if the set "version" contains this number, 0 if not, or a negative errno */
 static int has_version(struct nft *nft, enum nft_table table, uint32_t number, struct hw_err *e)
 {
 	struct nft_elem version = nft_elem(table, "version", NFT_SHARED), there;
@@ -136,7 +137,8 @@ static int count_rule(void *ctx, const struct nlmsghdr *m, struct hw_err *e)
 	return 0;
 }
 
-/* Return: 1 if a chain of hawser has rules, 0 if it is empty or missing, or a negative errno */
+/* Return: 1 if one of hawser's chains has rules, 0 if it is empty or missing, or a negative
+ * errno */
 static int has_rules(struct nft *nft, enum nft_table table, const char *chain, struct hw_err *e)
 {
 	struct nlmsghdr *m = nft_start_request(nft, NFT_MSG_GETRULE, NLM_F_DUMP, nft_family(table));
@@ -146,7 +148,7 @@ static int has_rules(struct nft *nft, enum nft_table table, const char *chain, s
 	mnl_attr_put_strz(m, NFTA_RULE_TABLE, NFT_TABLE);
 	mnl_attr_put_strz(m, NFTA_RULE_CHAIN, chain);
 	r = nft_send_request(nft, m, count_rule, &n, e);
-	return r < 0 && r != -ENOENT ? err_set(e, r, "list chain %s", chain) : n > 0;
+	return r < 0 && r != -ENOENT ? err_set(e, r, "list nftables chain %s", chain) : n > 0;
 }
 
 /* Return: 1 if the rules are loaded and were not flushed, 0 if not, or a negative errno */
@@ -171,8 +173,9 @@ int nft_can_load(struct nft *nft, enum nft_table table, struct hw_err *e)
 }
 
 /*
- * Loads rules that were loaded before, but have been flushed in part. The transaction fails if a
- * newer version is loaded: its number cannot be created then.
+ * Loads the rules again after another program has flushed some of their chains or the set
+ * "version". The transaction first creates the number of the next version. This fails, and nothing
+ * is changed, if a newer version is loaded.
  */
 static int reload(struct nft *nft, enum nft_table table, struct hw_err *e)
 {
@@ -185,11 +188,12 @@ static int reload(struct nft *nft, enum nft_table table, struct hw_err *e)
 
 	int r = nft_run(text, e);
 	if (r < 0 && has_version(nft, table, newer, &ignored) > 0)
-		return err_text(e, -ENOENT,
-				"nftables table %s " NFT_TABLE
-				" is of a newer hawser-plugin and has been flushed; repair of that "
-				"version restores it",
-				family);
+		return err_text(
+			e, -ENOENT,
+			"nftables table %s " NFT_TABLE
+			" belongs to a newer version of hawser-plugin and has been flushed; "
+			"run \"hawser-plugin repair\" of that version",
+			family);
 	return r;
 }
 
@@ -200,13 +204,14 @@ int nft_load(struct nft *nft, enum nft_table table, struct hw_err *e)
 	int r = is_loaded(nft, table, e);
 	if (r == 0) {
 		r = nft_run(rulesets[table].text, e);
-		/* Another process may have loaded them first, or the chains were flushed. */
+		/* Another process may have loaded the rules first, or the chains were flushed. */
 		if (r < 0 && is_loaded(nft, table, &ignored) > 0)
 			r = 0;
 		else if (r < 0 && has_version(nft, table, rulesets[table].version, &ignored) > 0)
 			r = reload(nft, table, e);
 		if (r < 0)
-			err_ctx(e, "load the rules of table %s " NFT_TABLE, rulesets[table].family);
+			err_ctx(e, "load the rules of nftables table %s " NFT_TABLE,
+				rulesets[table].family);
 	}
 	nft->loaded[table] = r >= 0;
 	return r < 0 ? r : 0;
@@ -230,7 +235,7 @@ int nft_check_chain_rules(struct nft *nft, enum nft_table table, const char *cha
 
 #define CHAINS_MAX 64
 
-/* The chains of a ruleset file: how many rules each must have, and has */
+/* The chains of a ruleset file: how many rules each must have, and how many it has */
 struct chain_counts {
 	struct {
 		const char *name;
@@ -241,7 +246,7 @@ struct chain_counts {
 };
 
 /*
- * Relies on the format of ruleset.nft: "chain x {" at the end of a line begins a chain with rules,
+ * Relies on the format of ruleset.nft: a line that ends with "chain x {" begins a chain with rules,
  * and each rule is a line that is indented by two tabs.
  */
 static void count_wanted_rules(const char *text, struct chain_counts *ret_chains)
@@ -284,8 +289,9 @@ static int count_found_rule(void *ctx, const struct nlmsghdr *m, struct hw_err *
 	return 0;
 }
 
-/* Return: 1; 0 if a chain lacks rules, or the set "version" lacks its number; or a negative
- * errno. Of a newer version only the presence is checked. */
+/* Return: 1 if the rules are complete; 0 if a chain lacks rules, or if the set "version" lacks the
+ * number; or a negative errno. If a newer version is loaded, its rules are not counted: only the
+ * chain of our version must have its rule. */
 static int is_complete(struct nft *nft, enum nft_table table, struct hw_err *e)
 {
 	uint32_t version = rulesets[table].version;
@@ -294,7 +300,7 @@ static int is_complete(struct nft *nft, enum nft_table table, struct hw_err *e)
 	struct nlmsghdr *m;
 	int r;
 
-	/* A newer version: by its number or, if the set was flushed, by its chain */
+	/* A newer version is recognized by its number or, if the set was flushed, by its chain. */
 	r = has_version(nft, table, version + 1, e);
 	if (r == 0) {
 		snprintf(newer_chain, sizeof(newer_chain), "version%u", version + 1);
@@ -311,7 +317,7 @@ static int is_complete(struct nft *nft, enum nft_table table, struct hw_err *e)
 	mnl_attr_put_strz(m, NFTA_RULE_TABLE, NFT_TABLE);
 	r = nft_send_request(nft, m, count_found_rule, &chains, e);
 	if (r < 0 && r != -ENOENT)
-		return err_set(e, r, "list table %s " NFT_TABLE, rulesets[table].family);
+		return err_set(e, r, "list nftables table %s " NFT_TABLE, rulesets[table].family);
 	for (size_t i = 0; i < chains.n; i++)
 		if (chains.v[i].found < chains.v[i].wanted)
 			return 0;
@@ -326,7 +332,8 @@ int nft_check_rules(struct nft *nft, enum nft_table table, struct hw_err *e)
 	if (r == 0)
 		return err_text(e, -ENOENT,
 				"nftables table %s " NFT_TABLE
-				" lacks rules: was it flushed? hawser-plugin repair restores them",
+				" lacks rules, another program may have flushed it; hawser-plugin "
+				"repair restores them",
 				rulesets[table].family);
 	return r < 0 ? r : 0;
 }
@@ -394,9 +401,9 @@ static void add_chain_commands(struct buf *text, const struct nft_elem *elem)
 			   chain, family, network, family, is_ip4 ? "224.0.0.0/4" : "ff00::/8");
 }
 
-/* An existing chain may be empty: another program has flushed the table, and the process that
- * loaded the rules again needed other networks. The commands flush the chain first, so it always
- * has exactly one rule. */
+/* An existing chain may be empty: another program flushed the table, and the process that reloaded
+ * the rules only restored the chains of its own networks. The commands flush the chain before they
+ * add its rule, so a chain always has exactly one rule. */
 int nft_repair_networks(struct nft *nft, const struct nft_elem *v, size_t n, struct hw_err *e)
 {
 	AUTO(buf_done) struct buf text = { 0 };

@@ -2,11 +2,12 @@
 /*
  * net/nft/nft.c - add, delete, read and check elements in the kernel
  *
- * How:   the kernel deletes by key alone, so the owner of an element must be read
- *        before. The batch carries the generation in which the owner was read; the
- *        kernel rejects it (-ERESTART) if anything has changed since, and all is
- *        read again.
- *        Adding first tries without reading, as elements rarely exist already.
+ * How:   the kernel deletes an element by its key, whatever its owner is. So the
+ *        owner is read first, and the batch carries the number of the generation in
+ *        which it was read. If anything has changed since then, the kernel rejects
+ *        the batch (-ERESTART), and everything is read again.
+ *        The first try to add elements reads nothing, because the elements usually do
+ *        not exist yet.
  * Rules: a batch that fails changes nothing.
  */
 #include "net/nft/nft.h"
@@ -20,12 +21,12 @@
 #include "net/nft/elem.h"
 #include "net/nft/wire.h"
 
-#define TRIES 2000 /* against concurrent changes; with each try one of the competitors succeeds */
+#define TRIES 2000 /* a try fails only if another process has just succeeded */
 
 /* ---- read -------------------------------------------------------------------------------- */
 
 struct elem_reader {
-	struct nft_elem *elem; /* in: the set; out: the element, unless each is set */
+	struct nft_elem *elem; /* in: the set; out: the element, if each is NULL */
 	bool found;
 	int (*each)(void *ctx, const struct nft_elem *elem, struct hw_err *e);
 	void *ctx;
@@ -120,8 +121,8 @@ static bool is_as_wanted(const struct nft_elem *wanted, const struct nft_elem *t
 	return str_equal(there->owner, owner) && nft_elem_same_data(there, wanted);
 }
 
-/* The existing elements at the first and at the last address of a wanted one; a missing element has
- * an empty key. The last is also empty if it is the same element as the first. */
+/* The existing elements that contain the first and the last address of a wanted element. A missing
+ * element has an empty key. If both are the same element, last is empty. */
 struct existing {
 	struct nft_elem first, last;
 };
@@ -155,8 +156,9 @@ static void put_del(struct nft *nft, const struct nft_elem *elem)
 	nft->deleted = true;
 }
 
-/* Keeps an element that is as wanted and replaces one that is not.
- * Return: 1 if the element was put into the batch, 0 if not, or -EEXIST */
+/* Puts v[i] into the batch, together with the deletion of a different existing element. Puts
+ * nothing if the element exists as wanted.
+ * Return: 1 if something was put into the batch, 0 if not, -EEXIST if there is a conflict */
 static int put_unless_exists(struct nft *nft, const struct nft_elem *v, size_t i, const char *owner,
 			     const struct existing *existing, struct nft_conflict *ret_clash,
 			     struct hw_err *e)
@@ -217,7 +219,8 @@ static int add_without_reading(struct nft *nft, const struct nft_elem *v, size_t
 	struct nft_elem there;
 	int r = 0;
 
-	/* NFT_ABSENT elements must not exist in the generation that the batch requires. */
+	/* Elements with mode NFT_ABSENT must not exist in the generation that the batch
+	 * requires. */
 	for (size_t i = 0; i < n; i++) {
 		if (v[i].mode != NFT_ABSENT)
 			continue;
@@ -236,8 +239,8 @@ static int add_without_reading(struct nft *nft, const struct nft_elem *v, size_t
 	return nft_batch_commit(nft, e);
 }
 
-/* Loads the rules and the network chains that these elements need. again: even if they are known to
- * have been loaded */
+/* Loads the rules and the network chains that these elements need. again: do not rely on an earlier
+ * check that the rules are loaded */
 static int load_rules_for(struct nft *nft, const struct nft_elem *v, size_t n, bool again,
 			  struct hw_err *e)
 {
@@ -257,14 +260,15 @@ int nft_add(struct nft *nft, const struct nft_elem *v, size_t n, const char *own
 	char text[NFT_ELEM_TEXT];
 	int r = 0;
 
-	/* A second try, as another program may flush all rules after they were loaded. */
+	/* Tries twice, because another program may flush all rules after they were loaded. */
 	for (int tries = 0; tries < 2; tries++) {
 		r = load_rules_for(nft, v, n, tries > 0, e);
 		if (r < 0)
 			return r;
 		e->msg[0] = '\0';
 		r = add_without_reading(nft, v, n, owner, e);
-		/* An element may exist. -ENOBUFS: so many errors that some were lost */
+		/* With these errors an element may already exist. -ENOBUFS: there were so many
+		 * error replies that some were lost */
 		if (r == -EEXIST || r == -ENOTEMPTY || r == -ERESTART || r == -ENOBUFS)
 			r = add_after_reading(nft, v, n, owner, ret_clash, e);
 		if (r != -ENOENT)

@@ -3,8 +3,8 @@
  * net/nft/rule.c - read the rules of one chain of any table
  *
  * How:   a rule is a list of expressions that work on registers. iptables and nft
- *        write load, mask and compare one after the other, so a comparison always
- *        uses the value that was loaded last.
+ *        always generate the sequence load, mask, compare, so a comparison uses the
+ *        value that was loaded last.
  */
 #include "net/nft/rule.h"
 
@@ -69,7 +69,7 @@ static uint32_t bytes_to_mark(const struct nft_bytes *bytes)
 	return mark;
 }
 
-/* ---- expressions: each reader returns false if it does not understand one ---------------- */
+/* ---- expressions: the readers return false if an expression is unknown ------------------- */
 
 static bool read_meta(struct rule_reader *reader, const struct nlattr *expr)
 {
@@ -220,9 +220,9 @@ int nft_rule_each(struct nft *nft, const struct nft_chain_ref *place, nft_rule_e
 	r = nft_send_request(nft, m, read_rule, &callback, e);
 	if (r == -ENOENT)
 		return 0;
-	return r < 0 && !*e->msg
-		       ? err_set(e, r, "list chain %s of table %s", place->chain, place->table)
-		       : r;
+	return r < 0 && !*e->msg ? err_set(e, r, "list nftables chain %s of table %s", place->chain,
+					   place->table)
+				 : r;
 }
 
 int nft_rule_count(void *ctx, const struct nft_rule *rule, struct hw_err *e)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net/nft/test-nft.c - elements and rules in nftables, each test in its own namespace
+ * net/nft/test-nft.c - add, delete and check nftables elements; load and repair the rules
+ *
+ * Each test has its own namespace.
  */
 #include "net/test.h"
 
@@ -22,7 +24,7 @@
 #define OWNER_A	  "00000000000000aa"
 #define OWNER_B	  "00000000000000bb"
 
-/* A socket in a new namespace, in which no rules are loaded */
+/* Opens a socket in a new namespace in which no rules are loaded. */
 static struct nft *open_nft(void)
 {
 	struct nft *nft = NULL;
@@ -47,7 +49,7 @@ static struct nft_elem masq_elem(const char *ip)
 	return elem;
 }
 
-/* The same for a pod with a network */
+/* Like masq_elem(), but for a pod with a network */
 static struct nft_elem masq_network_elem(const char *network)
 {
 	struct hw_prefix prefix = test_prefix(network);
@@ -104,7 +106,7 @@ static void run_nft(const char *commands)
 	assert_string_equal(e.msg, "");
 }
 
-/* The owner of an element; "absent" if the element does not exist */
+/* Return: the owner of an element; "absent" if the element does not exist */
 static const char *get_owner(struct nft *nft, struct nft_elem elem)
 {
 	static struct nft_elem there;
@@ -186,7 +188,7 @@ static void exclusive_port(void **state)
 	assert_string_equal(clash.there.owner, OWNER_A);
 	assert_string_equal(nft_elem_format(&clash.there, text), "tcp . 8080 : 10.1.2.3 . 80");
 	assert_string_equal(get_owner(nft, masq_elem("10.1.2.4")), "absent");
-	/* the same owner may change its element */
+	/* the owner may change its own element */
 	add_elem(nft, port_elem(8080, "10.1.2.3", 81), OWNER_A);
 	assert_true(output_contains("list map inet hawser anyport4", ": 10.1.2.3 . 81"));
 	del_elem(nft, port_elem(8080, "10.1.2.3", 80), OWNER_A);
@@ -266,7 +268,7 @@ static void concurrent_loads(void **state)
 
 		assert_string_equal(get_owner(nft, masq_elem(ip)), i % 2 ? "absent" : OWNER_A);
 	}
-	/* loaded once: no rule exists twice */
+	/* the rules were loaded once: no rule exists twice */
 	assert_false(output_contains("list chain inet hawser guard", "drop\n\t\tiifname"));
 }
 
@@ -305,7 +307,6 @@ static void newer_rules(void **state)
 	assert_true(output_contains("list chain inet hawser guard", "counter"));
 }
 
-/* A newer version that was flushed is not replaced by an older one. */
 static void flushed_newer_rules(void **state)
 {
 	AUTO(nft_close) struct nft *nft = open_nft(), *later = NULL;
@@ -318,7 +319,7 @@ static void flushed_newer_rules(void **state)
 		"flush table inet hawser\n"
 		"add rule inet hawser guard counter\n");
 	assert_int_equal(nft_repair(nft, NFT_INET, &e), -ENOENT);
-	assert_non_null(strstr(e.msg, "is of a newer hawser-plugin"));
+	assert_non_null(strstr(e.msg, "belongs to a newer version of hawser-plugin"));
 	assert_int_equal(nft_open(&later, &e), 0);
 	assert_int_equal(nft_add(later, &elem, 1, OWNER_A, NULL, &e), -ENOENT);
 	assert_true(output_contains("list chain inet hawser guard", "counter"));
@@ -421,7 +422,7 @@ static void nested_networks(void **state)
 	assert_int_equal(nft_check(nft, &narrow, 1, OWNER_B, &e), 0);
 }
 
-/* The first ADD after a flush loads all rules, but only the chain of its own network. */
+/* The first ADD after a flush reloads the rules, but restores only the chain of its own network. */
 static void flushed_network_chains(void **state)
 {
 	AUTO(nft_close) struct nft *nft = open_nft(), *first = NULL, *second = NULL;
@@ -441,7 +442,7 @@ static void flushed_network_chains(void **state)
 	assert_int_equal(nft_check(nft, &narrow, 1, OWNER_B, &e), 0);
 }
 
-/* Each port is a separate error: more replies than the default receive buffer holds. */
+/* The kernel sends an error reply for each port: more than the default receive buffer can hold. */
 static void many_ports(void **state)
 {
 	AUTO(nft_close) struct nft *nft = open_nft();
@@ -590,7 +591,6 @@ static void bridge_table(void **state)
 	assert_int_equal(nft_check_rules(nft, NFT_INET, &e), -ENOENT);
 }
 
-/* nft_sets lists exactly the sets and maps of the ruleset files. */
 static void known_sets(void **state)
 {
 	AUTO(nft_close) struct nft *nft = open_nft();
@@ -619,35 +619,41 @@ int main(void)
 		{ "nft: adding the first element loads the rules", first_element },
 		{ "nft: deleting a missing element succeeds, and adding reloads flushed rules",
 		  delete_missing },
-		{ "nft: an element of another owner is replaced, and belongs to the new one",
+		{ "nft: an element of another owner is replaced and then belongs to the new owner",
 		  replace_owner },
 		{ "nft: a host port of another owner is not replaced, and the whole batch fails",
 		  exclusive_port },
-		{ "nft: a verdict map jumps to chains", verdict_map },
-		{ "nft: of nested networks the widest is kept", intervals },
-		{ "nft: forty concurrent first adds load the rules once", concurrent_loads },
-		{ "nft: older rules are replaced; elements and foreign chains stay", older_rules },
-		{ "nft: newer rules stay", newer_rules },
+		{ "nft: an element of a verdict map has a jump or a goto to a chain", verdict_map },
+		{ "nft: if shared networks are nested, only the widest is kept", intervals },
+		{ "nft: forty processes that start to add elements load the rules only once",
+		  concurrent_loads },
+		{ "nft: older rules are replaced; elements and other chains are kept",
+		  older_rules },
+		{ "nft: newer rules are not replaced by older ones", newer_rules },
 		{ "nft: newer rules that were flushed are not replaced by older ones",
 		  flushed_newer_rules },
 		{ "nft: adding an element reloads a flushed table", flushed_table },
-		{ "nft: repair restores a flushed set of versions, unless the rules are newer",
+		{ "nft: repair restores the flushed version set, unless newer rules are loaded",
 		  flushed_version_set },
 		{ "nft: check finds each flushed chain, and repair restores it",
 		  each_flushed_chain },
-		{ "nft: nested networks have a chain each", nested_networks },
+		{ "nft: each of several nested networks has its own chain", nested_networks },
 		{ "nft: after a flush each add restores the chain of its own network",
 		  flushed_network_chains },
-		{ "nft: three thousand ports that exist, with the same or another owner",
+		{ "nft: adding 3000 existing ports succeeds for their owner and fails for another",
 		  many_ports },
-		{ "nft: a list has an element once, and separately as absent", elem_lists },
-		{ "nft: a chain whose name is too long for the kernel does not exist", long_names },
-		{ "nft: foreign tables are not changed", foreign_tables },
-		{ "nft: check distinguishes flushed rules, missing elements and another owner",
+		{ "nft: add_once adds an element once, and once more with mode NFT_ABSENT",
+		  elem_lists },
+		{ "nft: a chain whose name is too long for the kernel is reported as missing",
+		  long_names },
+		{ "nft: tables of other programs are not changed", foreign_tables },
+		{ "nft: check reports flushed rules, a missing element and another owner",
 		  check_messages },
 		{ "nft: five hundred elements are listed, and deleted in one batch", list_elems },
-		{ "nft: interface names and MAC addresses in the bridge table", bridge_table },
-		{ "nft: the known sets are those of the rules", known_sets },
+		{ "nft: elements with interface names and MAC addresses can be added and checked",
+		  bridge_table },
+		{ "nft: nft_sets lists exactly the sets and maps of the ruleset files",
+		  known_sets },
 	};
 
 	return cmocka_run_group_tests_name("nft", tests, test_enter, NULL);

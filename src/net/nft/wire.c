@@ -3,7 +3,8 @@
  * net/nft/wire.c - nftables netlink messages, requests and batches
  *
  * How:   the kernel executes a message inside send(), so all replies can be read
- *        right after it without waiting. A batch has replies only for errors.
+ *        right after send() without waiting. The kernel replies to a batch only if
+ *        there are errors.
  * Rules: messages that are not from the kernel are ignored.
  */
 #include "net/nft/wire.h"
@@ -24,7 +25,7 @@
 #define DUMP_TRIES  6
 #define BATCH_USUAL 16384
 #define SEND_SPARE  65536
-#define REPLY_COST  16 /* an error reply takes that many times the room of its message */
+#define REPLY_COST  16 /* space for an error reply, as a multiple of the size of its message */
 
 int nft_open(struct nft **ret_nft, struct hw_err *e)
 {
@@ -32,7 +33,7 @@ int nft_open(struct nft **ret_nft, struct hw_err *e)
 	int on = 1;
 
 	nft->socket = mnl_socket_open2(NETLINK_NETFILTER, SOCK_CLOEXEC);
-	/* Requests fail later, if there are any. */
+	/* Opening succeeds without netfilter; later requests fail. */
 	if (!nft->socket && errno == EPROTONOSUPPORT) {
 		*ret_nft = take_ptr(nft);
 		return 0;
@@ -140,25 +141,25 @@ static int exchange(struct nft *nft, struct hw_err *e)
 	nft->in.len = 0;
 	if (!nft->socket)
 		return err_set(e, -EPROTONOSUPPORT, "this kernel has no netfilter");
-	/* For a large batch, such as a thousand ports: the send buffer limits the size of a batch,
-	 * and the receive buffer that of the replies, which may be an error for each message. */
+	/* A large batch, such as a thousand ports, needs larger buffers: the send buffer must hold
+	 * the batch, and the receive buffer must hold an error reply for each message. */
 	fd = mnl_socket_get_fd(nft->socket);
 	if (nft->out.len > BATCH_USUAL) {
 		(void)setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &send, sizeof(send));
 		(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &receive, sizeof(receive));
 	}
 	if (mnl_socket_sendto(nft->socket, nft->out.data, nft->out.len) < 0)
-		return err_set(e, -errno, "send to nftables");
+		return err_set(e, -errno, "send nftables request");
 	do {
 		r = receive_datagram(nft);
 		lost |= r == -ENOBUFS;
 	} while (r > 0 || r == -ENOBUFS);
 	if (r == 0 && lost)
 		r = -ENOBUFS;
-	return r < 0 ? err_set(e, r, "receive from nftables") : 0;
+	return r < 0 ? err_set(e, r, "receive nftables reply") : 0;
 }
 
-/* Return: 0, what @each returned, or the first error */
+/* Return: 0, the first error reply, or the first negative value that @each returned */
 static int process_replies(struct nft *nft, uint32_t first, nft_reply_fn *each, void *ctx,
 			   struct hw_err *e)
 {

@@ -2,8 +2,8 @@
 /*
  * net/nft/wire.h - nftables netlink messages, requests and batches; internal to net
  *
- * What:  a request is sent alone and has replies. A batch of messages is one
- *        transaction: the kernel executes it completely or not at all.
+ * What:  a request is a single message that the kernel replies to. A batch of messages
+ *        is one transaction: the kernel executes it completely or not at all.
  */
 #ifndef NET_NFT_WIRE_H
 #define NET_NFT_WIRE_H
@@ -18,11 +18,11 @@
 struct nft {
 	struct mnl_socket *socket; /* NULL: the kernel has no netfilter */
 	uint32_t seq;
-	uint32_t batch; /* sequence number of its first message */
-	struct buf out; /* a request or a batch */
+	uint32_t batch; /* sequence number of the first message of the batch */
+	struct buf out; /* the request or batch to send */
 	struct buf in;	/* the replies */
 	bool deleted;	/* an object was deleted, so close() would block */
-	bool loaded[2]; /* by table: the rules are known to exist */
+	bool loaded[2]; /* by enum nft_table: the rules were found to be loaded */
 };
 
 typedef int nft_reply_fn(void *ctx, const struct nlmsghdr *m, struct hw_err *e);
@@ -34,29 +34,30 @@ uint8_t nft_family(enum nft_table table);
 struct nlmsghdr *nft_start_message(struct nft *nft, uint16_t type, uint16_t flags, uint8_t family);
 /* Start a request, which is sent alone. */
 struct nlmsghdr *nft_start_request(struct nft *nft, uint16_t type, uint16_t flags, uint8_t family);
-/* The message has all its attributes: the next one follows it. */
+/* Complete a message after all its attributes were put; the next message can then be started. */
 void nft_end_message(struct nft *nft, const struct nlmsghdr *m);
 /* Put the name of a table or chain, which must be shorter than NFT_NAME_MAX. */
 void nft_put_name(struct nlmsghdr *m, uint16_t type, const char *name);
 
-/* Send a request and call each() (may be NULL) for every reply, once all have been received. A
- * negative return value of each() ends the loop. A dump that changed while it was created is
- * repeated. Return: 0, what each() returned, or the kernel's error; *e is set only by each() and if
- * the socket failed */
+/* Send a request, receive all replies, then call each() (may be NULL) for every reply. A negative
+ * return value of each() ends the loop and is returned. If the ruleset changed during a dump, the
+ * dump is repeated. Return: 0 or a negative errno. *e is set only if each() set it or if the socket
+ * failed, not for an error reply of the kernel */
 int nft_send_request(struct nft *nft, const struct nlmsghdr *m, nft_reply_fn *each, void *ctx,
 		     struct hw_err *e);
 
-/* Start a batch. generation: the batch fails unless this is still the current generation, as read
- * by nft_get_generation(); 0: any */
+/* Start a batch. generation: a value of nft_get_generation(); the batch fails unless this is still
+ * the current generation. 0: do not check the generation */
 void nft_batch_begin(struct nft *nft, uint32_t generation);
 /* Send the batch. Return: 0 or the kernel's error; -ERESTART if the generation has changed;
- * -ENOBUFS if there were errors of which some are lost. *e is set only if the socket failed */
+ * -ENOBUFS if there were so many error replies that some were lost. *e is set only if the socket
+ * failed */
 int nft_batch_commit(struct nft *nft, struct hw_err *e);
 
-/* The generation number, which changes with every change of the ruleset; in network byte order, as
- * the batch needs it */
+/* Read the generation number, which changes with every change of the ruleset. It is in network byte
+ * order, as nft_batch_begin() expects it. */
 int nft_get_generation(struct nft *nft, uint32_t *ret_generation, struct hw_err *e);
-/* After an error: is the reason that the kernel has no nftables? */
+/* After an error: does the kernel lack nftables? */
 bool nft_is_unsupported(struct nft *nft);
 
 #endif

@@ -2,7 +2,7 @@
 /*
  * net/rtnl/addr.c - addresses of a link
  *
- * How:   a dump that the kernel filters by link and family.
+ * How:   addresses are listed with a dump that the kernel filters by link and family.
  */
 #include "net/rtnl/addr.h"
 
@@ -26,8 +26,8 @@ void addr_decode_ip(const struct nlattr *attr, uint8_t family, struct hw_ip *ret
 	memcpy(ret_ip->bytes, mnl_attr_get_payload(attr), len);
 }
 
-/* IFA_LOCAL is the link's own address. IFA_ADDRESS is the peer's address if there is one, else the
- * same as IFA_LOCAL; IPv6 without a peer has IFA_ADDRESS only. */
+/* IFA_LOCAL is the link's own address. IFA_ADDRESS is the address of the peer, or the same as
+ * IFA_LOCAL if there is no peer. An IPv6 address without a peer has only IFA_ADDRESS. */
 static int addr_collect(void *ctx, const struct nlmsghdr *answer, struct hw_err *e)
 {
 	const struct ifaddrmsg *head = mnl_nlmsg_get_payload(answer);

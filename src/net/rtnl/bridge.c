@@ -2,11 +2,11 @@
 /*
  * net/rtnl/bridge.c - bridge ports: flags and VLANs
  *
- * How:   port flags are attributes of the link, so a port can be addressed by its
- *        name, and be created in the same batch. VLANs use RTM_NEWVLAN and the
- *        like (Linux 5.6), which accept ranges, and whose dump can be limited to
- *        one port; the older RTM_GETLINK of family AF_BRIDGE lists all ports of
- *        the host.
+ * How:   port flags are set by a change of the link, so a port can be addressed by its
+ *        name, and can be created in the same batch. VLANs are changed and listed with
+ *        RTM_NEWVLAN, RTM_DELVLAN and RTM_GETVLAN (Linux 5.6). These accept ranges, and
+ *        a dump can be limited to one port. The older RTM_GETLINK of family AF_BRIDGE
+ *        lists all ports of the host.
  */
 #include "net/rtnl/bridge.h"
 
@@ -52,7 +52,7 @@ static void bridge_put_vlan(struct rtnl *nl, uint16_t type, const struct link *p
 		info.flags |= BRIDGE_VLAN_INFO_PVID;
 	if (vlan->untagged)
 		info.flags |= BRIDGE_VLAN_INFO_UNTAGGED;
-	m = rtnl_put(nl, type, 0, &head, sizeof(head), "%s VLAN %u-%u of port %s", verb, vlan->id,
+	m = rtnl_put(nl, type, 0, &head, sizeof(head), "%s VLANs %u-%u of port %s", verb, vlan->id,
 		     last, port->name);
 	entry = mnl_attr_nest_start(m, BRIDGE_VLANDB_ENTRY);
 	mnl_attr_put(m, BRIDGE_VLANDB_ENTRY_INFO, sizeof(info), &info);
@@ -142,8 +142,8 @@ void bridge_vlan_list_done(struct bridge_vlan_list *list)
 	*list = (struct bridge_vlan_list){ 0 };
 }
 
-/* lo is not a port, so the request fails in any case; the errno tells whether VLANs are
- * supported. */
+/* Requests the VLANs of lo. lo is not a port, so the request always fails; the errno shows whether
+ * the kernel supports VLANs. */
 static int bridge_probe_vlans(struct rtnl *nl)
 {
 	AUTO(bridge_vlan_list_done) struct bridge_vlan_list list = { 0 };

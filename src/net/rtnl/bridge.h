@@ -2,11 +2,11 @@
 /*
  * net/rtnl/bridge.h - bridge ports: flags and VLANs
  *
- * Rules: bridge_port_set() and bridge_vlan_add/del() add their request to the
- *        batch of net/rtnl/rtnl.h. A port is a link whose master is a bridge;
- *        VLAN requests need the port's index.
- *        On a kernel without VLAN filtering the creation of a filtering bridge
- *        fails with a vague text: call bridge_vlan_supported() for a clear one.
+ * Rules: bridge_port_set(), bridge_vlan_add() and bridge_vlan_del() add their request
+ *        to the batch of net/rtnl/rtnl.h. A port is a link whose master is a bridge.
+ *        For VLAN requests the index of the port must be set.
+ *        On a kernel without VLAN filtering, creating a bridge that filters VLANs
+ *        fails with a vague error text. bridge_vlan_supported() returns a clear one.
  */
 #ifndef NET_RTNL_BRIDGE_H
 #define NET_RTNL_BRIDGE_H
@@ -24,9 +24,9 @@ struct rtnl;
 /* One VLAN, or a range of VLANs with the same flags */
 struct bridge_vlan {
 	uint16_t id;
-	uint16_t last; /* of the range; 0: only id */
-	bool pvid;     /* incoming untagged frames belong to it */
-	bool untagged; /* its frames leave without a tag */
+	uint16_t last; /* last VLAN of the range; 0: only id */
+	bool pvid;     /* incoming untagged frames belong to this VLAN */
+	bool untagged; /* frames of this VLAN leave the port without a tag */
 };
 
 struct bridge_vlan_list {
@@ -40,7 +40,7 @@ void bridge_port_set(struct rtnl *nl, const struct link *port, bool hairpin, boo
 int bridge_vlan_supported(struct rtnl *nl, struct hw_err *e);
 void bridge_vlan_add(struct rtnl *nl, const struct link *port, const struct bridge_vlan *vlan);
 void bridge_vlan_del(struct rtnl *nl, const struct link *port, const struct bridge_vlan *vlan);
-/* The VLANs of one port. The caller frees the list with bridge_vlan_list_done(). */
+/* List the VLANs of one port. The caller frees the list with bridge_vlan_list_done(). */
 int bridge_vlan_get(struct rtnl *nl, const struct link *port, struct bridge_vlan_list *ret_list,
 		    struct hw_err *e);
 /* Are all VLANs of this range in the list, with exactly these flags? */

@@ -2,8 +2,8 @@
 /*
  * net/rtnl/kind.c - link kinds and their attributes
  *
- * How:   an optional value is put only if it is not zero, so the kernel's default
- *        applies otherwise.
+ * How:   an optional value is put into the request only if it is not 0; otherwise the
+ *        kernel's default applies.
  */
 #include "net/rtnl/kind.h"
 
@@ -26,8 +26,8 @@ static void kind_put_u32(struct nlmsghdr *m, uint16_t type, uint32_t value)
 		mnl_attr_put_u32(m, type, value);
 }
 
-/* The peer has its own header. The kernel ignores a master there, and would set the link up before
- * the two are connected, which fails. */
+/* The peer has its own header. The kernel ignores a master in it. The kernel would also bring the
+ * peer up before the two ends are connected, which fails. */
 static void kind_put_veth(struct nlmsghdr *m, const struct link_new *new)
 {
 	const struct link_new *peer = new->peer;
@@ -157,7 +157,7 @@ static void kind_decode_vxlan(const struct nlattr *attr, struct link *link)
 	}
 }
 
-/* The kernel omits owner and group if they are not set; its own value for that is -1, too. */
+/* The kernel omits owner and group if they are not set; the initial value -1 then remains. */
 static void kind_decode_tun(const struct nlattr *attr, struct link *link)
 {
 	switch (mnl_attr_get_type(attr)) {

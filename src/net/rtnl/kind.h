@@ -2,10 +2,10 @@
 /*
  * net/rtnl/kind.h - link kinds and their attributes
  *
- * What:  one const entry per kind: its name, and how its part of a message is
- *        encoded and decoded. net/rtnl/link.h does the rest.
- * Rules: a zero member gets the kernel's default; where 0 itself is a valid
- *        choice, -1 stands for it.
+ * What:  one const entry per kind: its name, and functions that encode and decode the
+ *        attributes of this kind. net/rtnl/link.h handles all other attributes.
+ * Rules: a member that is 0 gets the kernel's default. If the kernel also accepts 0 as
+ *        a value, -1 means this value.
  */
 #ifndef NET_RTNL_KIND_H
 #define NET_RTNL_KIND_H
@@ -22,16 +22,16 @@ struct nlmsghdr;
 
 struct kind_bridge {
 	bool vlan_filtering;
-	int default_pvid; /* the VLAN of untagged frames at a new port; -1: none */
+	int default_pvid; /* VLAN of untagged frames on new ports; -1: none */
 };
 
 struct kind_macvlan {
 	uint32_t mode;	       /* MACVLAN_MODE_..., required */
-	uint32_t bc_queue_len; /* queue of broadcast and multicast frames */
+	uint32_t bc_queue_len; /* length of the queue for broadcast and multicast frames */
 };
 
 struct kind_ipvlan {
-	uint16_t mode; /* IPVLAN_MODE_...: L2 is 0 */
+	uint16_t mode; /* IPVLAN_MODE_...; 0 is IPVLAN_MODE_L2 */
 };
 
 struct kind_vlan {
@@ -44,20 +44,20 @@ struct kind_vrf {
 
 struct kind_vxlan {
 	uint32_t id;
-	uint16_t port;	    /* UDP, host byte order */
+	uint16_t port;	    /* UDP port, in host byte order */
 	struct hw_ip local; /* local address of the tunnels */
-	bool nolearning;    /* forwarding entries are configured, not learnt */
+	bool nolearning;    /* do not learn forwarding entries from traffic */
 };
 
-/* Only for reading: netlink cannot create a tun, net/rtnl/tun.h does. */
+/* Only for reading a link and for net/rtnl/tun.h: netlink cannot create a tun. */
 struct kind_tun {
-	bool tap; /* else a tun */
+	bool tap; /* true: a tap; false: a tun */
 	bool persistent;
 	bool multi_queue;
 	int64_t owner, group; /* -1: none */
 };
 
-/* Both for creating and for reading a link; the link's kind selects the member. */
+/* Used both for creating and for reading a link; the link's kind selects the member. */
 union kind_data {
 	struct kind_bridge bridge;
 	struct kind_macvlan macvlan;
@@ -70,10 +70,11 @@ union kind_data {
 
 struct kind {
 	const char *name;
-	const union kind_data *initial; /* value before decode(); NULL: zeros */
+	const union kind_data *initial; /* initial value of data for decode(); NULL: zeros */
 	/* Puts the content of IFLA_INFO_DATA; NULL: nothing to put. */
 	void (*put)(struct nlmsghdr *m, const struct link_new *new);
-	/* Decodes one attribute of IFLA_INFO_DATA, known or unknown; NULL: nothing to decode. */
+	/* Decodes one attribute of IFLA_INFO_DATA, ignores unknown ones; NULL: nothing to
+	 * decode. */
 	void (*decode)(const struct nlattr *attr, struct link *link);
 };
 

@@ -2,8 +2,8 @@
 /*
  * net/rtnl/link.c - network interfaces
  *
- * How:   one RTM_GETLINK for one link, never a dump of all links; the request
- *        excludes IPv6 statistics from the reply.
+ * How:   reads one link with one RTM_GETLINK request, never with a dump of all links.
+ *        The request excludes IPv6 statistics from the reply.
  */
 #include "net/rtnl/link.h"
 
@@ -24,8 +24,8 @@
 #include "base/time.h"
 #include "net/rtnl/rtnl.h"
 
-#define LINK_DELETE_MS 1000 /* after that time the helper process must have been killed */
-#define LINK_POLL_US   50   /* between two checks whether the link still exists */
+#define LINK_DELETE_MS 1000 /* after this time assume that the helper process was killed */
+#define LINK_POLL_US   50   /* interval between two checks whether the link still exists */
 
 static void link_decode_data(const struct nlattr *nest, const struct kind *kind, struct link *link)
 {
@@ -63,7 +63,7 @@ static void link_decode_port(const struct nlattr *nest, struct link_port *port)
 		}
 }
 
-/* In the kernel's messages the kind precedes the kind's data. */
+/* In the kernel's messages the attribute with the kind precedes the kind's data. */
 static void link_decode_info(const struct nlattr *info, struct link *link)
 {
 	const struct nlattr *attr;
@@ -197,9 +197,10 @@ int link_get_index(struct rtnl *nl, int index, struct link *ret_link, struct hw_
 {
 	struct ifinfomsg head = { .ifi_family = AF_UNSPEC, .ifi_index = index };
 
-	return link_query(
-		nl, rtnl_put(nl, RTM_GETLINK, 0, &head, sizeof(head), "find interface %d", index),
-		ret_link, e);
+	return link_query(nl,
+			  rtnl_put(nl, RTM_GETLINK, 0, &head, sizeof(head),
+				   "find interface with index %d", index),
+			  ret_link, e);
 }
 
 int link_get_brief(struct rtnl *nl, const char *name, struct link *ret_link, struct hw_err *e)
@@ -264,24 +265,31 @@ void link_put_new(struct rtnl *nl, const struct link_new *new)
 	mnl_attr_nest_end(m, info);
 }
 
-struct nlmsghdr *link_put_change(struct rtnl *nl, const struct link *link, unsigned flags,
-				 unsigned mask, const char *what, ...)
+/* Starts a request whose error texts begin with "VERB interface NAME WHAT". */
+static struct nlmsghdr *link_put_request(struct rtnl *nl, const struct link *link, unsigned flags,
+					 unsigned mask, const char *verb, const char *what)
 {
 	struct ifinfomsg head = { .ifi_index = link->index,
 				  .ifi_flags = flags,
 				  .ifi_change = mask };
-	struct nlmsghdr *m;
+	struct nlmsghdr *m = rtnl_put(nl, RTM_NEWLINK, 0, &head, sizeof(head), "%s interface %s %s",
+				      verb, link->name, what);
+
+	if (link->index == 0)
+		mnl_attr_put_strz(m, IFLA_IFNAME, link->name);
+	return m;
+}
+
+struct nlmsghdr *link_put_change(struct rtnl *nl, const struct link *link, unsigned flags,
+				 unsigned mask, const char *what, ...)
+{
 	char text[80];
 	va_list ap;
 
 	va_start(ap, what);
 	vsnprintf(text, sizeof(text), what, ap);
 	va_end(ap);
-	m = rtnl_put(nl, RTM_NEWLINK, 0, &head, sizeof(head), "set interface %s %s", link->name,
-		     text);
-	if (link->index == 0)
-		mnl_attr_put_strz(m, IFLA_IFNAME, link->name);
-	return m;
+	return link_put_request(nl, link, flags, mask, "set", text);
 }
 
 void link_set_up(struct rtnl *nl, const struct link *link)
@@ -334,13 +342,17 @@ void link_set_txqlen(struct rtnl *nl, const struct link *link, uint32_t txqlen)
 
 void link_set_netns(struct rtnl *nl, const struct link *link, int netns_fd)
 {
-	mnl_attr_put_u32(link_put_change(nl, link, 0, 0, "netns"), IFLA_NET_NS_FD, netns_fd);
+	mnl_attr_put_u32(link_put_request(nl, link, 0, 0, "move", "to another namespace"),
+			 IFLA_NET_NS_FD, netns_fd);
 }
 
 void link_rename(struct rtnl *nl, const struct link *link, const char *name)
 {
+	char what[80];
+
 	assert(link->index);
-	mnl_attr_put_strz(link_put_change(nl, link, 0, 0, "name %s", name), IFLA_IFNAME, name);
+	snprintf(what, sizeof(what), "to %s", name);
+	mnl_attr_put_strz(link_put_request(nl, link, 0, 0, "rename", what), IFLA_IFNAME, name);
 }
 
 static void link_put_delete(struct rtnl *nl, const struct link *link)
@@ -367,8 +379,10 @@ int link_delete_sync(struct rtnl *nl, const char *name, struct hw_err *e)
 }
 
 /*
- * Polls, as the kernel sends its notification (RTNLGRP_LINK) a grace period later; with an ioctl()
- * that needs no lock, as the deletion holds the lock long after the link has disappeared.
+ * Waits until the link can no longer be found. Polls instead of waiting for the kernel's
+ * notification (RTNLGRP_LINK), because the kernel sends that an RCU grace period after the
+ * deletion. Polls with an ioctl() that needs no lock, because the deletion holds the lock long
+ * after the link has disappeared.
  * Return: 0 if deleted, 1 if the link still exists at the deadline, or a negative errno
  */
 static int link_wait_deleted(struct rtnl *nl, const struct link *link, struct hw_err *e)
@@ -395,7 +409,7 @@ int link_delete(struct rtnl *nl, const char *name, struct hw_err *e)
 	if (r < 0)
 		return r == -ENODEV ? 0 : r;
 	link_put_delete(nl, &link);
-	/* If no helper process can be started, or it was killed, delete here and wait. */
+	/* If the helper process cannot be started, or was killed, delete the link here and wait. */
 	r = rtnl_start(nl) < 0 ? 1 : link_wait_deleted(nl, &link, e);
 	if (r > 0)
 		r = rtnl_commit(nl, e);

@@ -2,7 +2,7 @@
 /*
  * net/rtnl/neigh.c - neighbour entries: the MAC address of an IP address on a link
  *
- * How:   requests for one entry, never a dump.
+ * How:   an entry is read with a request for this one entry, never with a dump.
  */
 #include "net/rtnl/neigh.h"
 

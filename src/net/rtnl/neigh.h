@@ -19,17 +19,19 @@ struct rtnl;
 
 struct neigh {
 	struct hw_ip ip;
-	struct hw_mac mac; /* empty for a proxy */
-	uint16_t state;	   /* NUD_...; 0 when adding: NUD_PERMANENT */
-	uint8_t flags;	   /* NTF_PROXY: reply on behalf of this address; else 0 */
+	struct hw_mac mac; /* unset for a proxy entry */
+	uint16_t state;	   /* NUD_...; neigh_put_add() takes 0 as NUD_PERMANENT */
+	uint8_t flags;	   /* NTF_PROXY: the host replies on behalf of this address; else 0 */
 };
 
-/* Replaces an existing entry for the address. */
+/* Add an entry; an existing entry for the address is replaced. */
 void neigh_put_add(struct rtnl *nl, const struct link *link, const struct neigh *neigh);
-/* By address and NTF_PROXY; the request fails with -ENOENT if there is no such entry. */
+/* Delete the entry with this address and this value of NTF_PROXY. The request fails with -ENOENT if
+ * there is no such entry. */
 void neigh_put_del(struct rtnl *nl, const struct link *link, const struct neigh *neigh);
 
-/* flags: NTF_PROXY or 0. Return: 0, -ENOENT if there is no such entry, or another negative errno */
+/* Read one entry. flags: NTF_PROXY or 0. Return: 0, -ENOENT if there is no such entry, or another
+ * negative errno */
 int neigh_get(struct rtnl *nl, const struct link *link, const struct hw_ip *ip, uint8_t flags,
 	      struct neigh *ret_neigh, struct hw_err *e);
 

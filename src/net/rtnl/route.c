@@ -2,8 +2,8 @@
 /*
  * net/rtnl/route.c - routes
  *
- * How:   lists come from a dump that the kernel filters by link, table and family.
- *        Cached routes (RTM_F_CLONED) are not part of such a dump.
+ * How:   routes are listed with a dump that the kernel filters by link, table and
+ *        family. Such a dump does not contain cached routes (RTM_F_CLONED).
  */
 #include "net/rtnl/route.h"
 
@@ -61,7 +61,8 @@ static void route_put_ip(struct nlmsghdr *m, uint16_t type, const struct hw_ip *
 		mnl_attr_put(m, type, ip_bits(ip) / 8, ip->bytes);
 }
 
-/* A gateway of the other family goes into a separate attribute, a struct rtvia. */
+/* If the gateway and the destination have different families, the gateway is put into a different
+ * attribute, a struct rtvia. */
 static void route_put_gw(struct nlmsghdr *m, const struct route *route)
 {
 	uint16_t family = route->gw.family;
@@ -199,7 +200,7 @@ static void route_append(struct route_list *list, const struct route *route)
 	list->v[list->n++] = *route;
 }
 
-/* Appends one route per next hop; they differ in device, gateway and flags. */
+/* Appends one route per next hop; the next hops differ in link, gateway and flags. */
 static void route_append_hops(struct route_list *list, const struct route *route,
 			      const struct nlattr *multipath)
 {
@@ -278,7 +279,7 @@ int route_get(struct rtnl *nl, const struct link *link, int family, uint32_t tab
 			return r;
 		}
 	}
-	/* The dump of a link includes all next hops of a multipath route, also those on other
+	/* The dump includes all next hops of a multipath route: drop the next hops on other
 	 * links. */
 	for (size_t i = 0; i < list.n; i++)
 		if (list.v[i].oif == link->index)

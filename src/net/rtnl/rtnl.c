@@ -2,18 +2,19 @@
 /*
  * net/rtnl/rtnl.c - rtnetlink: a socket, batches of requests, dumps
  *
- * How:   every request has its own sequence number, which assigns a reply to its
- *        request; late replies to an earlier batch are ignored. All replies of a
- *        query are collected before the first is processed, so a dump that the
- *        kernel interrupted can be repeated before the caller has seen part of it.
- *        NETLINK_EXT_ACK adds the kernel's own error text to a reply,
- *        NETLINK_CAP_ACK keeps the request out of the reply, and
- *        NETLINK_GET_STRICT_CHK makes the kernel filter dumps by the header
- *        and attributes of the request instead of ignoring them.
+ * How:   every request has its own sequence number, by which a reply is assigned to
+ *        its request; late replies to an earlier batch are ignored. All replies to a
+ *        query are received before the first one is processed. So a dump that the
+ *        kernel reports as interrupted can be repeated before the caller has seen a
+ *        part of it.
+ *        NETLINK_EXT_ACK adds the kernel's own error text to a reply.
+ *        NETLINK_CAP_ACK: an error reply does not contain a copy of the request.
+ *        NETLINK_GET_STRICT_CHK: the kernel filters a dump by the header and the
+ *        attributes of the request instead of ignoring them.
  * Rules: only messages from the kernel are accepted: in a pod's namespace every
  *        process with CAP_NET_ADMIN can send to this socket.
- *        The kernel replies at once; if a socket stays silent for RTNL_TIMEOUT_S
- *        seconds, the request fails.
+ *        The kernel replies at once; if there is no reply for RTNL_TIMEOUT_S seconds,
+ *        the request fails.
  */
 #include "net/rtnl/rtnl.h"
 
@@ -34,15 +35,15 @@
 #include "net/sender.h"
 
 #define RTNL_TIMEOUT_S	 10
-#define RTNL_SEND_MAX	 64    /* requests per send(): their replies fit the receive buffer */
+#define RTNL_SEND_MAX	 64    /* requests per send(); all their replies fit the receive buffer */
 #define RTNL_RECEIVE_MAX 32768 /* the largest part of a dump that the kernel sends */
-#define RTNL_DUMP_TRIES	 6     /* as vishvananda/netlink: five more after the first */
+#define RTNL_DUMP_TRIES	 6     /* one try and five retries, like vishvananda/netlink */
 
 struct rtnl_request {
 	uint32_t seq;
 	size_t offset; /* in rtnl.out */
 	bool answered;
-	char what[224]; /* "set interface eth0 up": begins the error text */
+	char what[224]; /* beginning of the error text, such as "set interface eth0 up" */
 };
 
 struct rtnl {
@@ -52,7 +53,7 @@ struct rtnl {
 	struct rtnl_request *requests;
 	size_t n_requests, room;
 	struct buf in;	  /* the replies */
-	bool interrupted; /* a dump among them is not consistent */
+	bool interrupted; /* the kernel reported that a dump is inconsistent */
 };
 
 int rtnl_open(int netns_fd, struct rtnl **ret_nl, struct hw_err *e)
@@ -95,7 +96,7 @@ void rtnl_close(struct rtnl *nl)
 	free(nl);
 }
 
-/* The last request is complete: include its attributes in the length of the batch. */
+/* Completes the last request: includes its attributes in the length of the batch. */
 static void rtnl_end_request(struct rtnl *nl)
 {
 	const struct rtnl_request *last;
@@ -168,19 +169,19 @@ static const char *rtnl_find_error_text(const struct nlmsghdr *m)
 	return NULL;
 }
 
-/* Return: the result of a request, 0 or a negative errno; 1 if this message does not end it */
+/* Return: the result of a request, 0 or a negative errno; 1 if more messages follow */
 static int rtnl_decode_result(const struct nlmsghdr *m)
 {
 	if (m->nlmsg_type != NLMSG_ERROR && m->nlmsg_type != NLMSG_DONE)
 		return 1;
 	if (mnl_nlmsg_get_payload_len(m) < sizeof(int))
 		return m->nlmsg_type == NLMSG_DONE ? 0 : -EBADMSG;
-	/* struct nlmsgerr begins with the error; NLMSG_DONE has only that */
+	/* struct nlmsgerr begins with the error; NLMSG_DONE contains only the error */
 	return *(const int *)mnl_nlmsg_get_payload(m);
 }
 
-/* Processes one datagram; decrements *left for each request that it ends. Return: 0 or the first
- * error */
+/* Processes one datagram; decrements *left for each request that the datagram completes. Return: 0
+ * or the first error */
 static int rtnl_process_datagram(struct rtnl *nl, const char *data, int len, size_t *left,
 				 struct hw_err *e)
 {
@@ -209,7 +210,8 @@ static int rtnl_process_datagram(struct rtnl *nl, const char *data, int len, siz
 	return first;
 }
 
-/* Return: the length of one datagram; 0 if it is not from the kernel; or a negative errno */
+/* Return: the length of one datagram; 0 if it is not from the kernel or if a signal interrupted the
+ * call; or a negative errno */
 static int rtnl_read_datagram(const struct rtnl *nl, char *data, size_t room)
 {
 	struct sockaddr_nl from = { 0 };
@@ -250,7 +252,7 @@ static int rtnl_receive_replies(struct rtnl *nl, size_t left, struct hw_err *e)
 	return first;
 }
 
-/* Sends the whole batch in portions of RTNL_SEND_MAX requests and receives the replies.
+/* Sends the batch in portions of up to RTNL_SEND_MAX requests and receives the replies.
  * Return: 0 or the first error */
 static int rtnl_exchange(struct rtnl *nl, struct hw_err *e)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net/rtnl/rule.c - policy routing rules: which routing table is used for which packets
+ * net/rtnl/rule.c - policy routing rules, which select the routing table for a packet
  *
- * How:   the kernel does not filter a dump of rules, and there are few of them:
- *        rules of other tables are filtered out here.
+ * How:   the kernel cannot filter a dump of rules by table, so that is done here;
+ *        there are only a few rules.
  */
 #include "net/rtnl/rule.h"
 

@@ -94,7 +94,7 @@ static void only_of_that_link(void **state)
 	assert_string_equal(format_addr(&list, 0), "10.1.2.3/32");
 }
 
-/* Writes the broadcast address of an IPv4 address to ctx, if it has one. */
+/* Writes the broadcast address to ctx, if the IPv4 address has one. */
 static int decode_broadcast(void *ctx, const struct nlmsghdr *answer, struct hw_err *e)
 {
 	const struct nlattr *attr;
@@ -209,12 +209,12 @@ static void add_without_dad(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "addr: lo has its addresses when it is up, IPv4 first", addresses_of_lo },
-		{ "addr: only addresses of the given link are listed, without the peer's",
+		{ "addr: the addresses of lo are listed, IPv4 first", addresses_of_lo },
+		{ "addr: only addresses of the given link are listed, not those of a peer",
 		  only_of_that_link },
-		{ "addr: an address is added with its broadcast address, and deleted",
+		{ "addr: an IPv4 address is added with its broadcast address, and can be deleted",
 		  add_and_delete },
-		{ "addr: /31 and /32 have no broadcast address", no_broadcast },
+		{ "addr: a /31 or /32 address gets no broadcast address", no_broadcast },
 		{ "addr: IFA_F_NODAD makes an IPv6 address usable at once", add_without_dad },
 	};
 

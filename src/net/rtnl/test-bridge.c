@@ -77,7 +77,7 @@ static void not_a_port(void **state)
 	assert_non_null(strstr(e.msg, "set interface alone hairpin on, isolated off: "));
 }
 
-/* Skips the test if VLANs are not supported, and checks the error text. */
+/* Skips the test if VLANs are not supported; first checks the error text. */
 static void require_vlans(struct rtnl *nl)
 {
 	struct hw_err e;
@@ -93,7 +93,8 @@ static void require_vlans(struct rtnl *nl)
 	skip();
 }
 
-/* The probe must leave no link behind, and agree with the creation of a bridge. */
+/* The probe must leave no link behind, and must return the same result as the creation of a bridge
+ * with VLAN filtering. */
 static void vlan_support(void **state)
 {
 	AUTO(rtnl_close) struct rtnl *nl = test_rtnl();
@@ -167,20 +168,22 @@ static void vlans_of_non_port(void **state)
 	assert_null(list.v);
 	bridge_vlan_add(nl, &link, &(struct bridge_vlan){ .id = 5 });
 	assert_int_equal(rtnl_commit(nl, &e), -EINVAL);
-	assert_non_null(strstr(e.msg, "add VLAN 5-5 of port loner: "));
+	assert_non_null(strstr(e.msg, "add VLANs 5-5 of port loner: "));
 	rtnl_close(nl);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "bridge: hairpin and isolation of a port", flags_of_a_port },
+		{ "bridge: hairpin mode and isolation of a port can be set", flags_of_a_port },
 		{ "bridge: port flags can be set in the batch that creates the port",
 		  port_in_same_batch },
-		{ "bridge: port flags of a link that is not a port are rejected", not_a_port },
-		{ "bridge: the probe for VLAN support is right and leaves nothing", vlan_support },
-		{ "bridge: VLANs of a port, single and ranges", vlans_of_a_port },
-		{ "bridge: VLANs of a link that is not a port", vlans_of_non_port },
+		{ "bridge: setting port flags fails for a link that is not a port", not_a_port },
+		{ "bridge: the probe for VLAN support is correct and leaves no link behind",
+		  vlan_support },
+		{ "bridge: single VLANs and ranges are added to a port, listed and deleted",
+		  vlans_of_a_port },
+		{ "bridge: VLAN requests fail for a link that is not a port", vlans_of_non_port },
 	};
 
 	return cmocka_run_group_tests_name("bridge", tests, test_enter, NULL);

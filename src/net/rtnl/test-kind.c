@@ -2,7 +2,7 @@
 /*
  * net/rtnl/test-kind.c - create and read links of each kind
  *
- * Kinds that the running kernel does not support are skipped; the kernel of test/uml has all.
+ * Kinds that the running kernel does not support are skipped; the kernel of test/uml supports all.
  */
 #include "net/test.h"
 
@@ -85,7 +85,7 @@ static void macvlans(void **state)
 	assert_int_equal(link.parent, parent.index);
 	assert_int_equal(link.mtu, 1300);
 
-	/* the parent stays here */
+	/* the new link is in the other namespace, its parent in this one */
 	new.netns_fd = fd;
 	new.name = "eth0";
 	new.up = true;
@@ -196,7 +196,7 @@ static void dummies(void **state)
 	check_kind_without_data(state, "dummy");
 }
 
-/* Creates a tun, or skips the test. */
+/* Creates a tun; skips the test if the kernel does not support tun interfaces. */
 static void create_tun(int fd, const char *name, const struct kind_tun *tun)
 {
 	struct hw_err e;
@@ -261,18 +261,19 @@ static void unknown_kinds(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "kind: a bridge", bridges },
-		{ "kind: a bridge that filters VLANs", filtering_bridges },
-		{ "kind: a macvlan, here and in another namespace", macvlans },
-		{ "kind: an ipvlan", ipvlans },
-		{ "kind: a vlan", vlans },
-		{ "kind: a vrf and its port", vrfs },
-		{ "kind: a vxlan over IPv4 and IPv6", vxlans },
-		{ "kind: an ifb", ifbs },
-		{ "kind: a dummy", dummies },
-		{ "kind: a tap is persistent, and its name is taken", taps },
-		{ "kind: a tun without an owner", tuns },
-		{ "kind: an unknown kind", unknown_kinds },
+		{ "kind: a bridge is created and read back", bridges },
+		{ "kind: a bridge that filters VLANs is created and read back", filtering_bridges },
+		{ "kind: a macvlan is created in this and in another namespace", macvlans },
+		{ "kind: an ipvlan is created and read back", ipvlans },
+		{ "kind: a vlan is created and read back", vlans },
+		{ "kind: a vrf is created, and a link can be its port", vrfs },
+		{ "kind: a vxlan over IPv4 or IPv6 is created and read back", vxlans },
+		{ "kind: an ifb is created and read back", ifbs },
+		{ "kind: a dummy is created and read back", dummies },
+		{ "kind: a created tap is persistent; a second one with its name is refused",
+		  taps },
+		{ "kind: a tun without an owner is created and read back", tuns },
+		{ "kind: kind_find returns NULL for an unknown kind", unknown_kinds },
 	};
 
 	return cmocka_run_group_tests_name("kind", tests, test_enter, NULL);

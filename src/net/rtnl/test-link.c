@@ -303,7 +303,8 @@ static void delete_fails(void **state)
 	assert_int_equal(link_delete_sync(nl, "lo", &e), -EOPNOTSUPP);
 }
 
-/* The helper process starts in this namespace, but must delete in that of the socket. */
+/* The helper process starts in this namespace, but must delete the link in the socket's
+ * namespace. */
 static void delete_in_other_namespace(void **state)
 {
 	AUTO(rtnl_close) struct rtnl *here = test_rtnl(), *there = NULL;
@@ -341,7 +342,7 @@ static void delete_leaves_no_child(void **state)
 	close(pipes[0]);
 }
 
-/* Replaces __clone(), with which net/sender.c starts its helper process. */
+/* net/sender.c starts its helper process with __clone(), which is replaced below. */
 static enum { STARTS, FAILS, DIES } helper;
 
 int __clone(int (*fn)(void *arg), void *stack, int flags, void *arg, ...);
@@ -432,37 +433,42 @@ static void look_without_lock(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "link: lo of a new namespace is down and has a MAC of zeros",
+		{ "link: lo of a new namespace is down, and its MAC address is all zeros",
 		  lo_in_a_new_namespace },
-		{ "link: a link can be set up and down", up_and_down },
-		{ "link: a missing link is ENODEV and nothing is written", missing_link },
+		{ "link: a link can be brought up and down", up_and_down },
+		{ "link: reading a missing link fails with ENODEV and changes no output",
+		  missing_link },
 		{ "link: one request creates a veth pair with each end in its namespace",
 		  pair_by_one_request },
 		{ "link: each end of a veth pair has the other as its parent",
 		  both_ends_in_one_namespace },
-		{ "link: a name that is taken is EEXIST", name_is_taken },
-		{ "link: the error for an unsupported kind names it", kernel_lacks_the_kind },
-		{ "link: MTU, queue, MAC and modes can be changed", attributes_can_be_changed },
+		{ "link: creating a link with a name that is taken fails with EEXIST",
+		  name_is_taken },
+		{ "link: the error text for an unsupported kind contains the kind",
+		  kernel_lacks_the_kind },
+		{ "link: MTU, queue length, MAC address and modes can be changed",
+		  attributes_can_be_changed },
 		{ "link: a link can be attached to a master and detached", master_on_and_off },
-		{ "link: a link can be renamed and moved", renamed_and_moved },
+		{ "link: a link can be renamed and moved to another namespace", renamed_and_moved },
 		{ "link: a link created in the same batch can be changed by its name",
 		  change_by_name },
-		{ "link: the error of a rejected change names link, change and reason",
+		{ "link: the error text of a rejected change names link, change and reason",
 		  rejected_change },
-		{ "link: delete removes both ends of a veth pair, and twice succeeds",
+		{ "link: delete removes both ends of a veth pair, and a second delete succeeds",
 		  delete_both_ends },
-		{ "link: delete_now removes both ends of a veth pair, and twice succeeds",
+		{ "link: delete_sync removes both ends of a veth pair, and a second call succeeds",
 		  delete_and_wait },
-		{ "link: a link that cannot be deleted is an error at once", delete_fails },
-		{ "link: delete acts in the namespace of the socket", delete_in_other_namespace },
-		{ "link: a delete leaves no child and holds no pipe open", delete_leaves_no_child },
+		{ "link: deleting a link that cannot be deleted fails at once", delete_fails },
+		{ "link: delete removes a link in the namespace of the socket",
+		  delete_in_other_namespace },
+		{ "link: delete leaves no child process and no pipe open", delete_leaves_no_child },
 		{ "link: delete succeeds if no helper process can be started",
 		  delete_without_helper },
 		{ "link: delete succeeds if the helper process is killed",
 		  delete_with_killed_helper },
 		{ "link: the name of a deleted link can be reused at once", name_is_free_at_once },
-		{ "link: IPv6 disabled on a link is reported", ipv6_disabled },
-		{ "link: look reads name, index and MAC address", look_without_lock },
+		{ "link: link_get reports whether IPv6 is disabled on a link", ipv6_disabled },
+		{ "link: link_get_brief reads name, index and MAC address", look_without_lock },
 	};
 
 	return cmocka_run_group_tests_name("link", tests, test_enter, NULL);

@@ -71,8 +71,8 @@ static void proxy(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "neigh: a neighbour is added, replaced and deleted", permanent },
-		{ "neigh: a proxy is added and deleted", proxy },
+		{ "neigh: a neighbour entry is added, replaced and deleted", permanent },
+		{ "neigh: a proxy entry is added and deleted", proxy },
 	};
 
 	return cmocka_run_group_tests_name("neigh", tests, test_enter, NULL);

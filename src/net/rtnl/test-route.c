@@ -12,7 +12,7 @@
 #include "net/rtnl/link.h"
 #include "net/rtnl/route.h"
 
-/* A link with 10.N.0.1/24 and fdNN::1/64. */
+/* Creates a link with the addresses 10.N.0.1/24 and fdNN::1/64. */
 static struct link create_link(struct rtnl *nl, const char *name, const char *peer, int n)
 {
 	struct link link = test_pair(nl, name, peer);
@@ -125,7 +125,7 @@ static void second_gateway(void **state)
 	route_put_add(nl, &link, &r);
 	test_commit(nl);
 	two = list_routes(nl, &link, AF_INET, 0);
-	assert_int_equal(two.n, 3); /* including the connected route */
+	assert_int_equal(two.n, 3); /* both routes and the connected route */
 	route_put_del(nl, &link, &r);
 	r.gw = test_ip("10.3.0.7");
 	route_put_replace(nl, &link, &r);
@@ -272,19 +272,20 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		{ "route: a route is read back with all members", all_members },
-		{ "route: IPv6 and default routes; metric 0 of IPv6 is its default",
+		{ "route: default routes are found; metric 0 of IPv6 means the kernel's default",
 		  ipv6_and_default },
-		{ "route: a route with another gateway is added, rejected or replaces the first",
+		{ "route: add keeps a route with another gateway, add_only fails, replace replaces",
 		  second_gateway },
-		{ "route: each next hop is listed as a route, except those on other links",
-		  ipv6_next_hops },
+		{ "route: each next hop on the given link is listed as one route", ipv6_next_hops },
 		{ "route: only routes of the given link and table are listed",
 		  filter_by_link_and_table },
-		{ "route: delete matches any scope with NOWHERE, and only the given protocol",
+		{ "route: delete matches scope and origin; RT_SCOPE_NOWHERE matches any scope",
 		  delete_by_scope_and_proto },
-		{ "route: an onlink gateway, and an IPv6 gateway for IPv4", gateway_off_link },
-		{ "route: a blackhole route has no link", route_without_link },
-		{ "route: the longest text fits", longest_text },
+		{ "route: a route can have an onlink gateway, or an IPv6 gateway for IPv4",
+		  gateway_off_link },
+		{ "route: a blackhole route is added and deleted without a link",
+		  route_without_link },
+		{ "route: the longest text of a route fits in ROUTE_TEXT bytes", longest_text },
 	};
 
 	return cmocka_run_group_tests_name("route", tests, test_enter, NULL);

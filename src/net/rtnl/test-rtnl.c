@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net/rtnl/test-rtnl.c - batches, errors and dumps against the machine's kernel
+ * net/rtnl/test-rtnl.c - batches, errors and dumps with the real kernel
  */
 #include "net/test.h"
 
@@ -136,13 +136,14 @@ static void strict_dump_refuses_a_missing_link(void **state)
 }
 
 /*
- * The kernel creates the next part of a dump when the previous one is received. The versions of
- * mnl_socket_sendto() and recvmsg() below replace the library's: they change the table in between
- * through a second socket, count the requests for a dump, and forge a reply.
+ * The kernel creates the next part of a dump when the previous part is received. The functions
+ * mnl_socket_sendto() and recvmsg() below replace those of the libraries. mnl_socket_sendto()
+ * counts the requests for a dump. recvmsg() forges a reply, and creates links through a second
+ * socket between two parts of a dump.
  */
 static struct rtnl *second_socket;
 static int changes_left, dumps_sent, pairs;
-static uint32_t forged_seq; /* forge a reply to the request with this number */
+static uint32_t forged_seq; /* sequence number of the request to forge a reply to; 0: none */
 
 ssize_t mnl_socket_sendto(const struct mnl_socket *socket, const void *buf, size_t size)
 {
@@ -221,7 +222,7 @@ static void interrupted_dump_is_repeated(void **state)
 	int before;
 
 	(void)state;
-	for (int i = 0; i < 20; i++) /* more than one part */
+	for (int i = 0; i < 20; i++) /* so many links that a dump has more than one part */
 		create_pair(nl);
 	before = dump_links_with_changes(0);
 	assert_int_equal(dumps_sent, 1);
@@ -247,7 +248,8 @@ static void forged_reply_is_ignored(void **state)
 	struct hw_err e;
 
 	(void)state;
-	forged_seq = 2; /* it is in the receive queue when the second request is sent */
+	/* the forged reply is in the receive queue when the second request is sent */
+	forged_seq = 2;
 	assert_int_equal(link_get(nl, "lo", &link, &e), 0);
 	assert_int_equal(forged_seq, 0);
 	assert_int_equal(link_get(nl, "lo", &link, &e), 0);
@@ -273,15 +275,17 @@ int main(void)
 		  batch_larger_than_one_send },
 		{ "rtnl: the loop over a dump ends at the first error",
 		  walk_ends_at_the_first_error },
-		{ "rtnl: the first error of a batch is returned and the rest is executed",
+		{ "rtnl: after an error the rest of the batch is executed; the first error is "
+		  "returned",
 		  first_error_is_returned },
-		{ "rtnl: the kernel's own text is part of the error", kernel_text_is_in_the_error },
+		{ "rtnl: the error text contains the kernel's own message",
+		  kernel_text_is_in_the_error },
 		{ "rtnl: a batch is empty after a failure", batch_is_empty_after_a_failure },
-		{ "rtnl: a dump filtered by a missing link fails instead of listing all",
+		{ "rtnl: a dump filtered by a missing link fails instead of listing all addresses",
 		  strict_dump_refuses_a_missing_link },
 		{ "rtnl: an interrupted dump is repeated, and no entry is seen twice",
 		  interrupted_dump_is_repeated },
-		{ "rtnl: a dump that is always interrupted ends after six tries",
+		{ "rtnl: a dump that is interrupted every time is tried six times",
 		  dump_retries_are_limited },
 		{ "rtnl: a reply that is not from the kernel is ignored", forged_reply_is_ignored },
 		{ "rtnl: an unknown request fails", unknown_request_fails },

@@ -104,10 +104,9 @@ static void ipv6_rules(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "rule: a rule is read back with all members, and can be deleted by them",
-		  all_members },
+		{ "rule: a rule is read back with all members, and can be deleted", all_members },
 		{ "rule: only rules of the given table are listed", filter_by_table },
-		{ "rule: IPv6 rules are separate from IPv4 rules", ipv6_rules },
+		{ "rule: a list of IPv4 rules does not contain IPv6 rules", ipv6_rules },
 	};
 
 	return cmocka_run_group_tests_name("rule", tests, test_enter, NULL);

@@ -2,9 +2,9 @@
 /*
  * net/rtnl/tun.c - create persistent tun and tap interfaces
  *
- * How:   /dev/net/tun, opened inside the namespace; the link remains when the
- *        descriptor is closed. Frames have no extra header (IFF_NO_PI), as with
- *        links that ip(8) creates.
+ * How:   /dev/net/tun is opened inside the namespace. The link is made persistent, so
+ *        it still exists after the descriptor is closed. Frames have no extra header
+ *        (IFF_NO_PI), as on links that ip(8) creates.
  */
 #include "net/rtnl/tun.h"
 
@@ -21,7 +21,7 @@
 
 int tun_create(int netns_fd, const char *name, const struct kind_tun *data, struct hw_err *e)
 {
-	/* IFF_TUN_EXCL: without it an existing tap would be attached to silently */
+	/* Without IFF_TUN_EXCL the call would attach to an existing tap and succeed. */
 	struct ifreq request = { .ifr_flags = IFF_NO_PI | IFF_TUN_EXCL };
 	AUTO(netns_leave) struct netns_home home = NETNS_HOME;
 	autoclose int fd = -1;

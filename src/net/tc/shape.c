@@ -2,20 +2,20 @@
 /*
  * net/tc/shape.c - shape the egress of a link to a rate, in total or by subnets
  *
- * What:  without subnets a tbf. With them
+ * What:  without subnets, the root qdisc is a tbf. With subnets it is
  *
- *	htb 6877: ─┬─ class 6877:1, with the rate ── bfifo, the queue
+ *	htb 6877: ─┬─ class 6877:1, limits the rate ── bfifo, the queue
  *	           └─ htb's direct queue: traffic that is not shaped
  *
- *        and one u32 filter per subnet. A filter leads to the class if only the
- *        subnets are shaped; otherwise to the direct queue, past the class.
- * How:   a filter to 6877:0 means htb's direct queue. Without a default class,
- *        unclassified traffic goes there, too. Traffic that is not shaped thus
- *        passes no bucket at all, at any speed.
- *        Rate and burst are those of the tbf. The queue limit is that of the tbf,
- *        but at least two of the large packets that the kernel merges from many
- *        (GSO): a tbf splits packets that do not fit its limit, a bfifo would drop
- *        all of them.
+ *        with one u32 filter per subnet. If only the subnets are shaped, the filters
+ *        select the class; otherwise they select the direct queue.
+ * How:   a filter that selects 6877:0 selects htb's direct queue. Without a default
+ *        class, unclassified traffic uses the direct queue, too. So traffic that is
+ *        not shaped passes no token bucket at all.
+ *        Rate and burst are the same as those of the tbf. The queue limit is also the
+ *        same, but at least the size of two GSO packets, the large packets that the
+ *        kernel merges from many small ones: a tbf splits packets that exceed its
+ *        limit, but a bfifo would drop them.
  * Rules: the kernel requires all filters of one priority to have one protocol.
  */
 #include <arpa/inet.h>
@@ -37,10 +37,10 @@
 
 #define CLASS_SHAPED (TC_HANDLE | 1)
 #define CLASS_DIRECT TC_HANDLE
-#define QUANTUM	     65536 /* the only class: no other takes turns with it */
+#define QUANTUM	     65536 /* has no effect, as there is only one class */
 #define DIRECT_QLEN  1000
 #define QUEUE_MIN    (2U * 80 * 1024)
-#define WORDS_MAX    4 /* 32-bit words of an address */
+#define WORDS_MAX    4 /* 32-bit words of an IPv6 address */
 
 /* ---- filters ----------------------------------------------------------------------------- */
 
@@ -55,7 +55,8 @@ static size_t selector_size(const union u32_selector *s)
 	return sizeof(s->sel) + s->sel.nkeys * sizeof(s->sel.keys[0]);
 }
 
-/* Words with an empty mask need no key, but there must be at least one key. */
+/* Makes a selector with one key for each 32-bit word of the address. A word whose mask is 0 needs
+ * no key, but there must be at least one key. */
 static union u32_selector make_selector(const struct hw_prefix *subnet, bool by_source)
 {
 	bool six = subnet->ip.family == AF_INET6;
@@ -90,13 +91,13 @@ static void put_filter(struct rtnl *nl, const struct link *link, const struct tc
 	struct tcmsg head = {
 		.tcm_ifindex = link->index,
 		.tcm_parent = TC_HANDLE,
-		/* upstream's priorities */
+		/* the same priorities as in upstream */
 		.tcm_info = TC_H_MAKE((six ? 15U : 16U) << 16, htons(six ? ETH_P_IPV6 : ETH_P_IP)),
 	};
 	char text[HW_PREFIX_TEXT];
-	struct nlmsghdr *m =
-		rtnl_put(nl, RTM_NEWTFILTER, NLM_F_CREATE | NLM_F_EXCL, &head, sizeof(head),
-			 "filter subnet %s on %s", hw_prefix_format(subnet, text), link->name);
+	struct nlmsghdr *m = rtnl_put(nl, RTM_NEWTFILTER, NLM_F_CREATE | NLM_F_EXCL, &head,
+				      sizeof(head), "add a filter for subnet %s to %s",
+				      hw_prefix_format(subnet, text), link->name);
 	struct nlattr *options;
 
 	mnl_attr_put_strz(m, TCA_KIND, "u32");
@@ -200,7 +201,7 @@ static int decode_class(void *ctx, const struct nlmsghdr *answer, struct hw_err 
 	return 0;
 }
 
-/* Rate, burst and limit of the class and its queue; zeros if they do not exist. */
+/* Reads rate and burst of the class and the limit of its queue; zeros if they do not exist. */
 static int get_class(struct rtnl *nl, const struct link *link, struct tc_tbf *ret_bucket,
 		     struct hw_err *e)
 {
@@ -236,7 +237,7 @@ static int check_bucket(const struct link *link, const struct tc_tbf *has,
 	return 0;
 }
 
-/* The filters found: which subnets have one, and how many belong to none */
+/* The filters in the kernel: which subnets have one, and how many filters match no subnet */
 struct subnet_filters {
 	const struct tc_shape *shape;
 	bool *found;
@@ -269,7 +270,7 @@ static int decode_subnet_filter(void *ctx, const struct nlmsghdr *answer, struct
 	mnl_attr_for_each(attr, answer, sizeof(struct tcmsg)) {
 		bool known = false;
 
-		/* without a selector it is a hash table of u32, not a filter */
+		/* an entry without a selector is a hash table of u32, not a filter */
 		if (mnl_attr_get_type(attr) != TCA_OPTIONS || !tc_find_attr(attr, TCA_U32_SEL))
 			continue;
 		for (size_t i = 0; i < shape->n_subnets; i++)
@@ -315,7 +316,7 @@ int tc_check_shape(struct rtnl *nl, const struct link *link, const struct tc_sha
 		return r;
 	if (!str_equal(root.kind, kind) || (shape->n_subnets && root.other != default_class(shape)))
 		return err_text(e, -ENOENT,
-				"interface %s has no rate limit of hawser: root qdisc is %s",
+				"interface %s has no rate limit set by hawser: root qdisc is %s",
 				link->name, *root.kind ? root.kind : "missing");
 	if (shape->n_subnets) {
 		want.limit = queue_limit(&want);

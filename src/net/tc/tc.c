@@ -2,8 +2,9 @@
 /*
  * net/tc/tc.c - traffic control: token buckets, root qdiscs, redirection of ingress
  *
- * How:   the same messages as upstream's bandwidth plugin: a tbf, ingress ffff:0,
- *        one u32 filter that matches everything with one mirred action.
+ * How:   sends the same messages as upstream's bandwidth plugin: a tbf, the ingress
+ *        qdisc ffff:0, and one u32 filter that matches all packets and has one mirred
+ *        action.
  * Not:   shaping by subnets is in shape.c.
  */
 #include "net/tc/tc.h"
@@ -24,7 +25,7 @@
 #include "net/rtnl/rtnl.h"
 #include "net/tc/wire.h"
 
-#define TC_TICK_NS	  64 /* the kernel's PSCHED_SHIFT; also in /proc/net/psched */
+#define TC_TICK_NS	  64 /* from the kernel's PSCHED_SHIFT; /proc/net/psched shows it, too */
 #define TC_NS		  1000000000
 #define TC_LATENCY_MS	  25
 #define TC_HANDLE_INGRESS TC_H_MAKE(TC_H_INGRESS, 0)
@@ -44,10 +45,10 @@ static uint32_t tc_clamp(uint64_t n)
 struct tc_tbf tc_tbf_from_bits(uint64_t rate, uint64_t burst, uint32_t mtu)
 {
 	uint64_t bytes = rate / 8 ? rate / 8 : 1;
-	/* whole microseconds, as upstream counts */
+	/* rounded down to microseconds, like upstream */
 	uint64_t usec = tc_scale(burst / 8, 1000000, bytes);
 	uint64_t ticks = tc_scale(usec, 1000, TC_TICK_NS);
-	/* for a packet of that MTU with Ethernet header and VLAN tag, rounded up */
+	/* sufficient for a packet of that MTU with Ethernet header and VLAN tag, rounded up */
 	uint64_t least = tc_scale((uint64_t)mtu + ETH_HLEN + 4, TC_NS / TC_TICK_NS, bytes) + 1;
 
 	return (struct tc_tbf){
@@ -116,7 +117,7 @@ void tc_put_redirect(struct rtnl *nl, const struct link *link, const struct link
 			      .tcm_parent = TC_HANDLE_INGRESS,
 			      .tcm_info = TC_H_MAKE(1U << 16, htons(ETH_P_ALL)) };
 	struct tc_u32_sel sel = { .flags = TC_U32_TERMINAL, .nkeys = 1 };
-	/* followed by one key, which is all zero and matches everything */
+	/* sel, followed by one key, which is all zero and matches all packets */
 	uint8_t match[sizeof(sel) + sizeof(struct tc_u32_key)] = { 0 };
 	struct tc_mirred mirred = { .action = TC_ACT_STOLEN,
 				    .eaction = TCA_EGRESS_REDIR,
@@ -223,7 +224,8 @@ int tc_get_root(struct rtnl *nl, const struct link *link, struct tc_qdisc *ret_q
 	return tc_get_qdisc(nl, link, TC_H_ROOT, ret_qdisc, e);
 }
 
-/* TCA_OPTIONS { TCA_U32_ACT { 1 { TCA_ACT_OPTIONS { TCA_MIRRED_PARMS } } } } */
+/* Nesting of the attributes: TCA_OPTIONS { TCA_U32_ACT { 1 { TCA_ACT_OPTIONS
+ * { TCA_MIRRED_PARMS } } } } */
 static bool is_redirect(const struct nlattr *options, int to)
 {
 	static const uint16_t path[] = { TCA_U32_ACT, 1, TCA_ACT_OPTIONS, TCA_MIRRED_PARMS };
@@ -257,7 +259,7 @@ static int decode_ingress_filter(void *ctx, const struct nlmsghdr *answer, struc
 		if (is_redirect(attr, search->to))
 			search->found.redirected = true;
 		else if (!str_equal(kind, "u32") || tc_find_attr(attr, TCA_U32_SEL))
-			search->found.others++; /* a filter, not a hash table of u32 */
+			search->found.others++; /* a filter; hash tables of u32 are skipped */
 	}
 	return 0;
 }

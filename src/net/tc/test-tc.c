@@ -42,7 +42,7 @@ static struct nlattr *put_htb_init(struct nlmsghdr *m)
 	return options;
 }
 
-/* 100 Mbit/s and a burst of 2 Mbit: 20 ms, which are 312500 ticks of 64 ns */
+/* At 100 Mbit/s a burst of 2 Mbit takes 20 ms, which is 312500 ticks of 64 ns. */
 static void from_bits(void **state)
 {
 	struct tc_tbf tbf = tc_tbf_from_bits(100000000, 2000000, 1500);
@@ -61,7 +61,7 @@ static void from_bits(void **state)
 	assert_int_equal(tbf.rate, 1);
 }
 
-/* 8000 bytes take 1 ms, which is 15625 ticks; so 1518 bytes take 2965 ticks. */
+/* At 64 Mbit/s 8000 bytes take 1 ms, which is 15625 ticks; so 1518 bytes take 2965 ticks. */
 static void tiny_burst(void **state)
 {
 	struct tc_tbf tbf = tc_tbf_from_bits(64000000, 8, 1500);
@@ -89,7 +89,7 @@ static void check_shape_lifecycle(struct rtnl *nl, const struct link *link,
 	tc_put_del_shape(nl, link);
 	test_commit(nl);
 	assert_int_equal(tc_check_shape(nl, link, shape, &e), -ENOENT);
-	assert_non_null(strstr(e.msg, "has no rate limit of hawser: root qdisc is noqueue"));
+	assert_non_null(strstr(e.msg, "has no rate limit set by hawser: root qdisc is noqueue"));
 }
 
 static const uint64_t rates[] = { 100000000, 80000000000 };
@@ -256,14 +256,16 @@ static void redirect(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "tc: a bucket is computed from bits as upstream does", from_bits },
-		{ "tc: a bucket smaller than a packet is enlarged", tiny_burst },
-		{ "tc: a bucket is read back as it was put, also above 4 GB/s", shape_all },
-		{ "tc: subnets are read back as they were put, of both families and directions",
+		{ "tc: rate and burst in bits give the same token bucket as in upstream",
+		  from_bits },
+		{ "tc: a token bucket smaller than a packet is enlarged", tiny_burst },
+		{ "tc: a rate limit is read back as it was set, also above 4 GB/s", shape_all },
+		{ "tc: a limit by IPv4 and IPv6 subnets is read back as it was set",
 		  shape_by_subnets },
 		{ "tc: check reports differences in rate, burst, limit and subnets",
 		  check_finds_differences },
-		{ "tc: a foreign root qdisc is neither replaced nor deleted", foreign_qdisc },
+		{ "tc: a root qdisc of another program is neither replaced nor deleted",
+		  foreign_qdisc },
 		{ "tc: the ingress hook and its filters are reported", ingress_hook },
 		{ "tc: ingress is redirected until the hook is deleted", redirect },
 	};

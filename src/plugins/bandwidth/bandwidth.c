@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/bandwidth/bandwidth.c - the bandwidth plugin: rate limits of a pod's traffic
+ * plugins/bandwidth/bandwidth.c - the bandwidth plugin: rate limits for a pod's traffic
  *
- * What:  traffic to the pod is limited where it leaves the host, on the host's end of
- *        the pod's link; traffic from the pod where it leaves the pod, on the pod's own
- *        interface.
- * How:   one root qdisc each (net/tc/tc.h), which the kernel deletes with the link.
- *        A pod that may change its own network could delete the second one. With
- *        "egress": "ifb", all packets that the host's end receives are redirected to an
- *        ifb, an interface that exists only for its queue, as upstream does for every
- *        pod.
- * Rules: only qdiscs with our handle are deleted, and only the ifb with the MAC address
- *        in the record. The ingress qdisc for the redirection cannot be recognized as
- *        ours: if there is one, ADD fails.
- *        A repeated ADD replaces the limits of the earlier one, or leaves them if it
+ * What:  traffic to the pod is limited where it leaves the host: on the link of the host
+ *        to which the pod's interface is connected. Traffic from the pod is limited where
+ *        it leaves the pod: on the pod's own interface.
+ * How:   each of these two links gets a root qdisc (net/tc/tc.h), which the kernel deletes
+ *        together with the link. A pod that may change its own network could delete the
+ *        qdisc on its interface. For such pods there is "egress": "ifb": all packets that
+ *        the host's link receives are redirected to an ifb, an interface of the host that
+ *        exists only for its queue. Upstream does this for every pod.
+ * Rules: DEL deletes only qdiscs with our handle, and only the ifb with the MAC address
+ *        in the record. The ingress qdisc that redirects packets has no handle of ours:
+ *        if the link already has an ingress qdisc, ADD fails.
+ *        A repeated ADD replaces the limits of the earlier one, or keeps them if it
  *        fails.
  */
 #include <errno.h>
@@ -41,7 +41,7 @@
 struct pod_links {
 	int netns_fd;
 	struct rtnl *nl, *pod_nl; /* sockets on the host and in the pod */
-	struct link host, pod;	  /* index 0: not looked up, or not found */
+	struct link host, pod;	  /* index 0: not looked up yet, or not found */
 };
 
 #define POD_LINKS_NONE                                                                             \
@@ -72,7 +72,8 @@ static int find_pod_link(struct pod_links *links, const struct hw_call *call, st
 	return links->pod.index ? 0 : link_get(links->pod_nl, call->ifname, &links->pod, e);
 }
 
-/* If the peer is in another namespace, an unrelated link of the host may have its index. */
+/* Each link must be the parent of the other: if the peer is in a third namespace, an unrelated link
+ * of the host may have the same index. */
 static int find_peer(struct pod_links *links, const struct hw_result *result, struct hw_err *e)
 {
 	struct link host;
@@ -112,9 +113,9 @@ static int find_named_link(struct pod_links *links, const struct hw_result *resu
 	return 0;
 }
 
-/* The peer of the pod's interface, if it has one: it must be in prevResult, as upstream
- * requires. Otherwise the first link on the host that prevResult names and that is neither a
- * bridge nor an ifb: a tap, for example. */
+/* If the pod's interface has a peer, that is the host link; it must be in prevResult, as in
+ * upstream. Otherwise the first link of the host that prevResult names and that is neither a bridge
+ * nor an ifb, for example a tap. */
 static int find_host_link(struct pod_links *links, const struct hw_call *call, struct hw_err *e)
 {
 	struct hw_err why;
@@ -138,7 +139,8 @@ static int find_host_link(struct pod_links *links, const struct hw_call *call, s
 			why.msg);
 }
 
-/* Upstream's name for the ifb of an attachment. It does not depend on the interface. */
+/* The name that upstream gives to the ifb of an attachment. It does not depend on the interface
+ * name. */
 static char *upstream_ifb_name(const struct hw_call *call)
 {
 	autofree char *attachment = str_printf("%s%s", call->network, call->container_id);
@@ -150,7 +152,7 @@ static char *upstream_ifb_name(const struct hw_call *call)
 
 /* ---- deleting limits ------------------------------------------------------------------------- */
 
-/* Deleting succeeds if the object no longer exists, or is not ours. */
+/* Deleting an object succeeds if it no longer exists, or is not ours. */
 static int ignore_missing(int r)
 {
 	return r == -ENODEV || r == -ENOENT || r == -EINVAL ? 0 : r;
@@ -165,8 +167,9 @@ static int delete_shape(struct rtnl *nl, const char *name, int index, struct hw_
 	return ignore_missing(rtnl_commit(nl, e));
 }
 
-/* Delete the shape, the ifb, and the ingress qdisc if it redirects to this ifb, or to one that no
- * longer exists (the pod's packets would be lost), or has no filter yet. */
+/* Deletes the shape, the ifb and, in three cases, the ingress qdisc: if it redirects to this ifb,
+ * if it redirects to an ifb that no longer exists (the pod's packets would be lost), or if it has
+ * no filter yet. */
 static int delete_on_host(const struct bandwidth_record *record, struct hw_err *e)
 {
 	AUTO(rtnl_close) struct rtnl *nl = NULL;
@@ -214,8 +217,8 @@ static int delete_in_pod(const struct hw_call *call, const struct bandwidth_reco
 	return r < 0 ? r : delete_shape(nl, call->ifname, record->pod_index, e);
 }
 
-/* Delete the limits of a record. An error on the host does not keep those in the pod from being
- * deleted. */
+/* Deletes the limits of a record. The limits in the pod are deleted even if an error occurs on the
+ * host. */
 static int delete_limits(const struct hw_call *call, const struct bandwidth_record *record,
 			 struct hw_err *e)
 {
@@ -242,7 +245,8 @@ static int find_links(struct pod_links *links, const struct bandwidth *b,
 	return r;
 }
 
-/* An ingress qdisc that an earlier ADD created will be deleted, and is no conflict. */
+/* Refuses a link that has an ingress qdisc, unless an earlier ADD of this attachment created it:
+ * that qdisc will be deleted. */
 static int refuse_ingress(const struct pod_links *links, const struct bandwidth_record *earlier,
 			  struct hw_err *e)
 {
@@ -257,9 +261,9 @@ static int refuse_ingress(const struct pod_links *links, const struct bandwidth_
 	return err_text(e, -EEXIST, "interface %s already has an ingress qdisc", links->host.name);
 }
 
-/* The ifb has upstream's name, so that upstream's DEL finds it; if that name is in use, as with
- * a second interface of the pod, another one. Our DEL recognizes it by its MAC address, which is
- * a hash of the attachment. */
+/* Chooses name and MAC address of the ifb. It gets upstream's name, so that upstream's DEL finds
+ * it. If that name is in use, for example by another interface of the same pod, it gets a name of
+ * our own. Our DEL recognizes the ifb by its MAC address, which is a hash of the attachment. */
 static int record_ifb(struct bandwidth_record *record, const struct pod_links *links,
 		      const struct hw_call *call, struct hw_err *e)
 {
@@ -335,8 +339,8 @@ static int limit_egress(const struct bandwidth_record *record, const struct band
 	return rtnl_commit(links->nl, e);
 }
 
-/* An error in one direction does not stop the other: when limits are restored, some are better than
- * none. */
+/* After an error in one direction the other direction is still limited: when limits are restored, a
+ * limit in one direction is better than no limit. */
 static int apply_limits(const struct bandwidth_record *record, const struct bandwidth *b,
 			const struct pod_links *links, struct hw_err *e)
 {
@@ -355,7 +359,7 @@ static int apply_limits(const struct bandwidth_record *record, const struct band
 	return first < 0 ? first : r;
 }
 
-/* Apply the limits of an earlier ADD again. A record of an old version does not have them. */
+/* Applies the limits of an earlier ADD again. Records of old versions do not contain the limits. */
 static int apply_earlier(const struct hw_call *call, const struct bandwidth_record *earlier,
 			 struct pod_links *links, struct hw_err *e)
 {
@@ -369,8 +373,8 @@ static int apply_earlier(const struct hw_call *call, const struct bandwidth_reco
 	return r < 0 ? r : apply_limits(earlier, &b, links, e);
 }
 
-/* Replace the limits of an earlier ADD, if there was one. If that fails, restore them: the
- * attachment continues to work as before. */
+/* Applies the new limits after deleting those of an earlier ADD, if there was one. After an error
+ * the earlier limits are restored, and the attachment continues to work with them. */
 static int replace_limits(struct hw_call *call, const struct bandwidth *b, struct pod_links *links,
 			  struct hw_err *e)
 {
@@ -387,7 +391,7 @@ static int replace_limits(struct hw_call *call, const struct bandwidth *b, struc
 	if (restored >= 0)
 		restored = apply_earlier(call, call->earlier, links, &why);
 	if (restored < 0)
-		err_details(e, "restore the earlier limits: %s", why.msg);
+		err_details(e, "could not restore the earlier limits: %s", why.msg);
 	return r;
 }
 
@@ -422,8 +426,8 @@ static int bandwidth_add(struct hw_call *call, struct hw_err *e)
 
 /* ---- the other verbs ------------------------------------------------------------------------- */
 
-/* Newer versions of upstream's plugin always create an htb, of another shape: it is not
- * compared. */
+/* Without a record, upstream's plugin created the limit. Its newer versions always create an htb
+ * that differs from ours: an htb is then not compared. */
 static int check_limit(const struct hw_call *call, struct rtnl *nl, const struct link *link,
 		       const struct tc_shape *shape, struct hw_err *e)
 {
@@ -506,8 +510,8 @@ static int bandwidth_del(struct hw_call *call, struct hw_err *e)
 
 	if (call->recorded)
 		return delete_limits(call, call->created, e);
-	/* Delete the ifb that upstream's plugin created. The kernel deletes the rest with the
-	 * link. */
+	/* Delete the ifb that upstream's plugin created. The kernel deletes its qdiscs with the
+	 * links. */
 	int r = rtnl_open(-1, &nl, e);
 	if (r >= 0)
 		r = link_get(nl, name, &ifb, e);

@@ -3,7 +3,7 @@
  * plugins/bandwidth/bandwidth.h - internal interfaces of the bandwidth plugin
  *
  * bandwidth.c  the CNI verbs
- * conf.c       configuration and attachment record, limits as traffic control shapes
+ * conf.c       configuration and attachment record; converts limits to struct tc_shape
  */
 #ifndef PLUGINS_BANDWIDTH_BANDWIDTH_H
 #define PLUGINS_BANDWIDTH_BANDWIDTH_H
@@ -18,9 +18,10 @@ struct link;
 /* The configuration and runtimeConfig.bandwidth have the same keys. Ingress is traffic to the pod,
  * egress is traffic from the pod. */
 struct bandwidth_keys {
-	int64_t ingress_rate, ingress_burst, egress_rate, egress_burst; /* bits, per second */
-	struct hw_strings shaped, unshaped;
-	char *egress;
+	int64_t ingress_rate, ingress_burst, egress_rate,
+		egress_burst;		    /* rates in bits per second, bursts in bits */
+	struct hw_strings shaped, unshaped; /* subnets */
+	char *egress;			    /* "pod" or "ifb"; NULL or "": "pod" */
 };
 
 struct bandwidth_conf {
@@ -32,19 +33,19 @@ struct bandwidth_conf {
 
 extern const struct hw_field bandwidth_fields[];
 
-/* The bandwidth part of an attachment record. It has indexes because the name of a deleted link may
- * be used again. */
+/* The part of an attachment record that bandwidth writes. Links are identified by index because the
+ * name of a deleted link may be used again. */
 struct bandwidth_record {
 	char *host; /* name of the link on the host */
 	int host_index, pod_index;
 	char *ifb, *ifb_mac;
-	struct bandwidth_keys asked; /* by configuration and runtime together */
+	struct bandwidth_keys asked; /* limits in force: configuration and runtimeConfig combined */
 };
 
 extern const struct hw_field bandwidth_record_fields[];
 
 struct bandwidth_limit {
-	uint64_t rate, burst; /* 0: no limit */
+	uint64_t rate, burst; /* rate 0: no limit */
 };
 
 /* The limits of a pod, from configuration and runtimeConfig */
@@ -52,19 +53,20 @@ struct bandwidth {
 	struct bandwidth_limit ingress, egress;
 	struct hw_prefix *subnets;
 	size_t n_subnets;
-	bool only; /* limit only traffic with the subnets; else all other traffic */
-	bool ifb;  /* limit egress on the host, by an ifb */
+	bool only; /* true: limit only traffic with the subnets; false: limit all other traffic */
+	bool ifb;  /* limit egress on the host, with an ifb */
 };
 
-/* The runtime's limits of a direction override those of the configuration, and so do its subnets
- * and its "egress". CNI code 7 if they are invalid. Call bandwidth_done() also after an error. */
+/* Combine the configuration with runtimeConfig. The limits of a direction, the subnets and "egress"
+ * in runtimeConfig override those of the configuration. Invalid settings: CNI code 7. Call
+ * bandwidth_done() also after an error. */
 int bandwidth_init(struct bandwidth *b, const struct bandwidth_conf *conf, struct hw_err *e);
 void bandwidth_done(struct bandwidth *b);
 /* The reverse of bandwidth_init(). @keys must be zeroed. */
 void bandwidth_to_keys(const struct bandwidth *b, struct bandwidth_keys *keys);
 bool bandwidth_is_unlimited(const struct bandwidth *b);
-/* The shape of what leaves @link: traffic to the pod on the host's link, or traffic from the pod
- * on its interface or on the ifb. The shape borrows b->subnets. */
+/* The shape for packets that leave @link. For ingress, @link is the host's link; for egress, it is
+ * the pod's interface or the ifb. The shape borrows b->subnets. */
 struct tc_shape bandwidth_ingress(const struct bandwidth *b, const struct link *link);
 struct tc_shape bandwidth_egress(const struct bandwidth *b, const struct link *link);
 

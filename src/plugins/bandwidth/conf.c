@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/bandwidth/conf.c - configuration and attachment record of bandwidth, limits as shapes
+ * plugins/bandwidth/conf.c - configuration and attachment record of bandwidth; converts limits to
+ * struct tc_shape
  */
 #include <errno.h>
 #include <stdint.h>
@@ -11,7 +12,7 @@
 #include "net/rtnl/link.h"
 #include "plugins/bandwidth/bandwidth.h"
 
-#define SUBNETS_MAX 200 /* each is a filter, and packets are compared with one after the other */
+#define SUBNETS_MAX 200 /* each subnet is a filter; the kernel tries one after the other */
 
 #define KEY_FIELDS(type, member)                                                                   \
 	{ "ingressRate", HW_INT64, HW_AT(type, member.ingress_rate), .max = INT64_MAX,             \
@@ -23,13 +24,14 @@
 		{ "egressBurst", HW_INT64, HW_AT(type, member.egress_burst), .max = INT64_MAX,     \
 		  .help = "bits that the pod may send at once; required with a rate" },            \
 		{ "unshapedSubnets", HW_STRINGS, HW_AT(type, member.unshaped),                     \
-		  .help = "subnets whose traffic with the pod is not limited" },                   \
+		  .help = "do not limit traffic between the pod and these subnets" },              \
 		{ "shapedSubnets", HW_STRINGS, HW_AT(type, member.shaped),                         \
-		  .help = "the only subnets whose traffic with the pod is limited" },              \
+		  .help = "limit only traffic between the pod and these subnets" },                \
 	{                                                                                          \
 		"egress", HW_STRING, HW_AT(type, member.egress),                                   \
-			.help = "where egress is limited: pod, on the pod's interface, or ifb, "   \
-				"on the host, for pods that may change their own network"          \
+			.help = "where egress is limited: \"pod\": on the pod's interface; "       \
+				"\"ifb\": on the host, for pods that may change their own "        \
+				"network"                                                          \
 	}
 
 struct keys_only {
@@ -44,7 +46,8 @@ static const struct hw_field bandwidth_keys_fields[] = {
 static const struct hw_field bandwidth_runtime_fields[] = {
 	{ "bandwidth", HW_OBJECT, HW_AT(struct bandwidth_runtime, bandwidth),
 	  .sub = bandwidth_keys_fields,
-	  .help = "the same keys, which override the others (capability bandwidth)" },
+	  .help = "the same keys; they override those of the configuration (capability "
+		  "bandwidth)" },
 	{ 0 },
 };
 

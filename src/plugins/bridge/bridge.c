@@ -2,17 +2,20 @@
 /*
  * plugins/bridge/bridge.c - plugin bridge: connects pods to a bridge of the host
  *
- * What:  creates a veth pair, one end the pod's interface, the other a port of a
- *        bridge, which is created if it does not exist; addresses from IPAM;
- *        optionally the bridge is the pods' gateway.
- * How:   ADD first checks everything that it can refuse. Then it saves the record,
- *        creates the bridge, calls IPAM, creates the pair, with each end directly
- *        in its namespace, and configures the pod's interface. It never waits: a
- *        pair with both ends up has a carrier at once, and addresses that IPAM
- *        allocates only once need no duplicate address detection.
- * Rules: the bridge, its addresses and forwarding are furniture and stay. All else
- *        belongs to the attachment and is deleted by DEL, which needs only the
- *        record. A previous result is ignored: this plugin starts a chain.
+ * What:  creates a veth pair: one end is the pod's interface, the other end is a
+ *        port of a bridge. The bridge is created if it does not exist. The pod's
+ *        addresses come from an IPAM plugin. Optionally the bridge is the pods'
+ *        gateway.
+ * How:   ADD first validates its input. Then it saves the record, creates the
+ *        bridge, calls IPAM, creates the pair with each end directly in its
+ *        namespace, and configures the pod's interface. It does not wait: a pair
+ *        with both ends up has a carrier at once, and IPAM does not allocate an
+ *        address twice, so that duplicate address detection is needed only if
+ *        the configuration asks for it.
+ * Rules: the bridge, its addresses and forwarding stay after the last DEL: they
+ *        are created once per host. All other objects belong to the attachment;
+ *        DEL deletes them and needs only the record. A previous result is
+ *        ignored: this plugin is the first one of a chain.
  */
 #include <errno.h>
 #include <sys/socket.h>
@@ -34,11 +37,12 @@
 #include "plugins/pod/ipam.h"
 #include "plugins/pod/link.h"
 
-#define POD_IFACE 2 /* index in the result: after the bridge and the host end */
+#define POD_IFACE 2 /* index of the pod's interface in the result, after bridge and host end */
 
 /* ---- ADD ------------------------------------------------------------------------ */
 
-/* The default route of that family in the result of IPAM, or a new one. */
+/* Return: the default route of that family in the result of IPAM, or a new route added to the
+ * result */
 static struct hw_route *ensure_default_route(struct hw_result *result, int family)
 {
 	struct hw_route *route;
@@ -53,8 +57,8 @@ static struct hw_route *ensure_default_route(struct hw_result *result, int famil
 	return route;
 }
 
-/* Allocate addresses, and add the gateway addresses to the host.
- * @ret_vlan_gateway: unchanged without a VLAN */
+/* Allocates addresses, and adds the gateway addresses to the host.
+ * @ret_vlan_gateway: unchanged if the configuration has no VLAN */
 static int allocate_addresses(struct hw_call *call, struct rtnl *nl, const struct link *bridge,
 			      struct link *ret_vlan_gateway, struct hw_err *e)
 {
@@ -69,9 +73,9 @@ static int allocate_addresses(struct hw_call *call, struct rtnl *nl, const struc
 		struct hw_ipconf *ip = &result->ips[i];
 		struct hw_ip network = prefix_network(&ip->address);
 
-		/* A gateway that IPAM left out defaults to the first address of the network. */
+		/* If IPAM returned no gateway, it is the first address of the network. */
 		if (!ip->gateway.family && !ip_next(&network, &ip->gateway))
-			return err_text(e, -EINVAL, "no address for a gateway in %s",
+			return err_text(e, -EINVAL, "network %s has no address for a gateway",
 					hw_prefix_format(&ip->address, text));
 		if (!conf->is_default_gateway)
 			continue;
@@ -87,7 +91,7 @@ static int allocate_addresses(struct hw_call *call, struct rtnl *nl, const struc
 	return bridge_ensure_gateways(nl, conf, result, ret_vlan_gateway, e);
 }
 
-/* Create the pair, report all interfaces, and configure the pod's. */
+/* Creates the pair, adds all interfaces to the result, and configures the pod's interface. */
 static int connect_pod(struct hw_call *call, struct pod_link *l, const struct link *bridge,
 		       const struct hw_mac *mac, const struct link *vlan_gateway, struct hw_err *e)
 {
@@ -188,8 +192,8 @@ static int check_bridge(struct rtnl *nl, const struct hw_call *call, struct link
 		return r;
 	promisc = ret_bridge->flags & IFF_PROMISC;
 	if (promisc != conf->promisc)
-		return err_text(e, -EINVAL, "bridge %s is %spromiscuous", conf->bridge,
-				promisc ? "" : "not ");
+		return err_text(e, -EINVAL, "bridge %s: promiscuous mode mismatch: got %s, want %s",
+				conf->bridge, promisc ? "on" : "off", promisc ? "off" : "on");
 	if (!(ret_bridge->flags & IFF_UP))
 		return err_text(e, -ENETDOWN, "bridge %s is down", conf->bridge);
 	if (bridge_vlan_wanted(conf) && record->vlan_filtering &&
@@ -216,8 +220,9 @@ static int check_port(struct rtnl *nl, const struct bridge_conf *conf, const str
 				port->name, bridge->name);
 	for (size_t i = 0; i < ARRAY_SIZE(flags); i++)
 		if (flags[i].got != flags[i].want)
-			return err_text(e, -EINVAL, "%s of port %s is %s", flags[i].name,
-					port->name, flags[i].got ? "on" : "off");
+			return err_text(e, -EINVAL, "port %s: %s mismatch: got %s, want %s",
+					port->name, flags[i].name, flags[i].got ? "on" : "off",
+					flags[i].want ? "on" : "off");
 	return bridge_vlan_check(nl, conf, port, e);
 }
 
@@ -263,8 +268,8 @@ static int check_pod(const struct pod_link *l, const struct hw_call *call, struc
 	return r;
 }
 
-/* Finds what an administrator may have changed since the ADD: the bridge, the port, the pod's
- * interface. Each kind of change has its own message. */
+/* Finds changes to the bridge, the port and the pod's interface since the ADD. Each kind of change
+ * has its own message. */
 static int bridge_check(struct hw_call *call, struct hw_err *e)
 {
 	AUTO(pod_link_done) struct pod_link l = POD_LINK_INIT;
@@ -305,7 +310,7 @@ static int bridge_gc(struct hw_call *call, struct hw_err *e)
 	return ipam_delegate(call, &conf->ipam, "GC", e);
 }
 
-/* Turn an error into one with CNI code 50. */
+/* Gives an error the CNI code 50 and keeps its message. */
 static int set_unavailable(struct hw_err *e)
 {
 	autofree char *why = str_copy(e->msg);

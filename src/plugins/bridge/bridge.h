@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/bridge/bridge.h - the parts of the bridge plugin: bridge.c (verbs), conf.c (its
- * configuration), device.c (the bridge and its gateway addresses), vlan.c
+ * plugins/bridge/bridge.h - internal interfaces of the bridge plugin
+ *
+ * bridge.c  the CNI verbs
+ * conf.c    configuration
+ * device.c  the bridge and its gateway addresses
+ * vlan.c    VLANs of ports, and the gateway link inside a VLAN
  */
 #ifndef PLUGINS_BRIDGE_BRIDGE_H
 #define PLUGINS_BRIDGE_BRIDGE_H
@@ -44,11 +48,11 @@ struct bridge_conf {
 
 extern const struct hw_field bridge_fields[];
 
-/* Refuse an invalid configuration. CNI code 7 */
+/* Refuse an invalid configuration, with CNI code 7. */
 int bridge_conf_check(const struct bridge_conf *conf, struct hw_err *e);
 struct pod_rules bridge_conf_rules(const struct bridge_conf *conf);
-/* The MAC address requested for the pod's end; length 0: none. The last of CNI_ARGS, args.cni and
- * runtimeConfig that has one counts. */
+/* Get the MAC address requested for the pod's end; length 0: none requested. runtimeConfig takes
+ * precedence over args.cni, and args.cni over CNI_ARGS. */
 int bridge_conf_mac(const struct hw_call *call, struct hw_mac *ret_mac, struct hw_err *e);
 /* Is the host the pods' gateway? isDefaultGateway implies isGateway. */
 bool bridge_conf_is_gateway(const struct bridge_conf *conf);
@@ -58,7 +62,8 @@ bool bridge_conf_is_gateway(const struct bridge_conf *conf);
 /* Create the bridge if it does not exist, and bring it up. */
 int bridge_ensure(struct rtnl *nl, const struct bridge_conf *conf, struct link *ret_bridge,
 		  struct hw_err *e);
-/* -ENODEV if the link does not exist; -EEXIST if it is not a bridge */
+/* Look up the bridge.
+ * Return: 0; -ENODEV if the link does not exist; -EEXIST if it is not a bridge */
 int bridge_get(struct rtnl *nl, const char *name, struct link *ret_bridge, struct hw_err *e);
 /* Add each gateway address of the result to a link, and enable forwarding.
  * @link: the bridge, or the gateway link of the VLAN */
@@ -70,16 +75,19 @@ int bridge_ensure_gateways(struct rtnl *nl, const struct bridge_conf *conf,
 
 /* Does the configuration need a bridge that filters VLANs? */
 bool bridge_vlan_wanted(const struct bridge_conf *conf);
-/* Refuse invalid trunk entries, and a name too long for the gateway link. */
+/* Refuse invalid trunk entries, and a bridge name for which the name of the gateway link is too
+ * long. */
 int bridge_vlan_check_conf(const struct bridge_conf *conf, struct hw_err *e);
-/* Let a port carry the VLANs of the configuration, and no others unless preserveDefaultVlan is set. */
+/* Configure a port to carry the VLANs of the configuration. All other VLANs are removed from the
+ * port, unless preserveDefaultVlan is set. */
 int bridge_vlan_configure(struct rtnl *nl, const struct bridge_conf *conf, const struct link *port,
 			  struct hw_err *e);
-/* CHECK: does the port carry these VLANs, and no others unless preserveDefaultVlan is set? */
+/* CHECK: does the port carry the VLANs of the configuration? Other VLANs are allowed only if
+ * preserveDefaultVlan is set. */
 int bridge_vlan_check(struct rtnl *nl, const struct bridge_conf *conf, const struct link *port,
 		      struct hw_err *e);
-/* Create the gateway link, the host's interface inside the VLAN ("cni0.100"), if it does not exist,
- * and bring it up. */
+/* Create the gateway link if it does not exist, and bring it up. The gateway link is the host's
+ * interface inside the VLAN, for example "cni0.100". */
 int bridge_vlan_ensure_gateway(struct rtnl *nl, const struct bridge_conf *conf,
 			       const struct link *bridge, struct link *ret_link, struct hw_err *e);
 /* CHECK: does the gateway link exist, is it up and connected to the bridge? */

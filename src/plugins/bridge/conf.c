@@ -2,7 +2,8 @@
 /*
  * plugins/bridge/conf.c - the configuration of the bridge plugin
  *
- * Rules: what upstream's plugin refuses is refused with the same text, and code 7.
+ * Rules: a configuration that upstream's plugin refuses is refused with the same
+ *        text, and with CNI code 7.
  */
 #include <errno.h>
 #include <string.h>
@@ -26,15 +27,16 @@ static const struct hw_field trunk_fields[] = {
 	{ 0 },
 };
 
-/* args.cni.mac and runtimeConfig.mac are members of struct bridge_conf itself: the objects around
- * them have offset 0. */
+/* args.cni.mac and runtimeConfig.mac are stored in struct bridge_conf itself. So the objects
+ * "args", "cni" and "runtimeConfig" have offset 0. */
 static const struct hw_field cni_args_fields[] = {
 	{ "mac", HW_STRING, AT(args_mac), .help = "MAC address of the pod's interface" },
 	{ 0 },
 };
 
 static const struct hw_field args_fields[] = {
-	{ "cni", HW_OBJECT, 0, .sub = cni_args_fields, .help = "arguments of the runtime's user" },
+	{ "cni", HW_OBJECT, 0, .sub = cni_args_fields,
+	  .help = "arguments from the user of the runtime" },
 	{ 0 },
 };
 
@@ -48,7 +50,7 @@ const struct hw_field bridge_fields[] = {
 	{ "isGateway", HW_BOOL, AT(is_gateway),
 	  .help = "add the gateway address to the bridge, and enable forwarding" },
 	{ "isDefaultGateway", HW_BOOL, AT(is_default_gateway),
-	  .help = "isGateway, and a default route of the pod via this gateway" },
+	  .help = "like isGateway; also gives the pod a default route via this gateway" },
 	{ "forceAddress", HW_BOOL, AT(force_address),
 	  .help = "replace a conflicting address of the bridge" },
 	{ "ipMasq", HW_BOOL, AT(ip_masq),
@@ -56,17 +58,16 @@ const struct hw_field bridge_fields[] = {
 	{ "ipMasqBackend", HW_STRING, AT(ip_masq_backend),
 	  .help = "iptables or nftables; nftables is used in both cases" },
 	{ "mtu", HW_INT, AT(mtu),
-	  .help = "MTU of the bridge, when it is created, and of the veth pair; 0: kernel "
-		  "default" },
+	  .help = "MTU of the veth pair, and of the bridge if it is created; 0: kernel default" },
 	{ "hairpinMode", HW_BOOL, AT(hairpin),
 	  .help = "allow frames to leave by the port on which they arrived" },
 	{ "promiscMode", HW_BOOL, AT(promisc), .help = "set the bridge to promiscuous mode" },
 	{ "vlan", HW_INT, AT(vlan),
-	  .help = "VLAN ID of the pod's untagged frames, 1 to 4094; 0: none" },
+	  .help = "VLAN ID of the pod's untagged frames, 1 to 4094; 0: no VLAN" },
 	{ "vlanTrunk", HW_LIST, AT(trunk), .has = HAS(has_trunk), .sub = trunk_fields,
 	  .size = sizeof(struct bridge_trunk), .help = "VLAN IDs of the pod's tagged frames" },
 	{ "preserveDefaultVlan", HW_BOOL, AT(preserve_default_vlan),
-	  .help = "keep the bridge's default VLAN on the port, too" },
+	  .help = "the port also carries the bridge's default VLAN" },
 	{ "macspoofchk", HW_BOOL, AT(mac_spoof_check),
 	  .help = "drop frames of the pod whose source MAC address is not its own" },
 	{ "enabledad", HW_BOOL, AT(dad), .help = "wait for duplicate address detection (IPv6)" },
@@ -74,13 +75,14 @@ const struct hw_field bridge_fields[] = {
 	  .help = "leave the pod's interface down" },
 	{ "portIsolation", HW_BOOL, AT(isolation),
 	  .help = "let the pod reach only ports that are not isolated" },
-	{ "args", HW_OBJECT, 0, .sub = args_fields, .help = "arguments of the runtime's user" },
+	{ "args", HW_OBJECT, 0, .sub = args_fields,
+	  .help = "arguments from the user of the runtime" },
 	{ "runtimeConfig", HW_OBJECT, 0, .sub = runtime_fields,
 	  .help = "capability arguments of the runtime" },
 	{ "ipam", HW_OBJECT, AT(ipam), .sub = ipam_fields,
-	  .help = "IPAM plugin; without it the pod has no addresses" },
+	  .help = "IPAM plugin; without it the pod gets no addresses" },
 	{ "dns", HW_OBJECT, AT(dns), .sub = ipam_dns_fields,
-	  .help = "DNS settings of the result, instead of IPAM's" },
+	  .help = "DNS settings of the result; they replace those of the IPAM plugin" },
 	{ 0 },
 };
 
@@ -99,7 +101,7 @@ int bridge_conf_check(const struct bridge_conf *conf, struct hw_err *e)
 	if (name_check_ifname(conf->bridge, &why) < 0)
 		return err_cni(e, HW_CNI_INVALID_CONFIG, "invalid bridge name \"%s\": %s",
 			       conf->bridge, why.msg);
-	/* To the kernel a name with a % is a pattern: each ADD would create another bridge. */
+	/* The kernel treats a name with a % as a pattern: each ADD would create a new bridge. */
 	if (strchr(conf->bridge, '%'))
 		return err_cni(e, HW_CNI_INVALID_CONFIG, "invalid bridge name \"%s\": contains %%",
 			       conf->bridge);

@@ -2,14 +2,16 @@
 /*
  * plugins/bridge/device.c - the bridge device and its gateway addresses
  *
- * What:  created by the first ADD, used by all, removed by `hawser-plugin
- *        uninstall`.
- * How:   everything is looked up first, so that a typical ADD changes nothing.
- *        If another ADD creates the same thing at the same time, that is fine.
- * Rules: a bridge that we create gets a MAC address at once. Otherwise the kernel
- *        would use the lowest one of its ports, which changes with the pods.
- *        An existing bridge keeps its address, which is then set explicitly so
- *        that it does not change any more, as upstream's plugin does.
+ * What:  the first ADD creates the bridge, later ADDs use it, and `hawser-plugin
+ *        uninstall` removes it.
+ * How:   bridge and addresses are looked up before they are created, so that a
+ *        typical ADD does not change them. It is not an error if another ADD
+ *        creates the same object at the same time.
+ * Rules: a bridge that we create gets its own MAC address. Otherwise the kernel
+ *        would use the lowest MAC address of its ports, which changes with the
+ *        pods. An existing bridge keeps its MAC address. When a gateway address
+ *        is added, that MAC address is set explicitly, as in upstream, so that
+ *        it no longer changes.
  */
 #include <errno.h>
 #include <linux/if_addr.h>
@@ -25,9 +27,9 @@
 #include "net/rtnl/rtnl.h"
 #include "net/sysctl.h"
 #include "plugins/bridge/bridge.h"
-#include "plugins/pod/furniture.h"
+#include "plugins/pod/host-objects.h"
 
-/* Locally administered and unicast. Length 0 if the kernel has no random bytes. */
+/* Return: a locally administered unicast address; length 0 if no random bytes are available */
 static struct hw_mac random_mac(void)
 {
 	struct hw_mac mac = { .len = 6 };
@@ -49,7 +51,7 @@ static int create_bridge(struct rtnl *nl, const struct bridge_conf *conf, struct
 		.data.bridge.vlan_filtering = bridge_vlan_wanted(conf),
 	};
 
-	int r = furniture_record("bridge", conf->bridge, &new.mac, e);
+	int r = host_object_record("bridge", conf->bridge, &new.mac, e);
 	if (r < 0)
 		return r;
 	link_put_new(nl, &new);
@@ -59,8 +61,8 @@ static int create_bridge(struct rtnl *nl, const struct bridge_conf *conf, struct
 	r = bridge_get(nl, conf->bridge, ret_bridge, e);
 	if (r < 0 || !memcmp(&new.mac, &ret_bridge->mac, sizeof(new.mac)))
 		return r;
-	/* Another ADD created it, or the kernel chose the address. */
-	return furniture_record("bridge", conf->bridge, &ret_bridge->mac, e);
+	/* Another ADD created the bridge, or the kernel chose the MAC address. */
+	return host_object_record("bridge", conf->bridge, &ret_bridge->mac, e);
 }
 
 int bridge_get(struct rtnl *nl, const char *name, struct link *ret_bridge, struct hw_err *e)
@@ -94,8 +96,9 @@ int bridge_ensure(struct rtnl *nl, const struct bridge_conf *conf, struct link *
 
 /* ---- gateway addresses ----------------------------------------------------------------------- */
 
-/* With IPv4 all other addresses conflict with the wanted one, with IPv6 those of an overlapping
- * network. They are removed with forceAddress, else they are an error. */
+/* Adds the address @wanted to the link. With IPv4, every other address of the link conflicts with
+ * it; with IPv6, every address of an overlapping network. With forceAddress conflicting addresses
+ * are removed, otherwise they are an error. */
 static int ensure_address(struct rtnl *nl, const struct bridge_conf *conf, const struct link *link,
 			  const struct hw_prefix *wanted, struct hw_err *e)
 {
@@ -115,7 +118,7 @@ static int ensure_address(struct rtnl *nl, const struct bridge_conf *conf, const
 		addr_put_del(nl, link, &list.v[i].prefix);
 	}
 	r = rtnl_commit(nl, e);
-	if (r < 0 && r != -EADDRNOTAVAIL) /* another ADD has removed it */
+	if (r < 0 && r != -EADDRNOTAVAIL) /* -EADDRNOTAVAIL: another ADD removed it first */
 		return r;
 	addr_put_add(nl, link, wanted, conf->dad ? 0 : IFA_F_NODAD);
 	r = rtnl_commit(nl, e);

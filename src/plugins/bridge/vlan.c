@@ -2,12 +2,12 @@
 /*
  * plugins/bridge/vlan.c - VLANs of a pod's port, and the gateway link inside a VLAN
  *
- * What:  "vlan" is the VLAN of untagged frames, "vlanTrunk" those of tagged ones.
- *        With "vlan" the gateway addresses are on a separate link inside the
- *        VLAN, the gateway link: one end of a veth pair whose other end is a port
- *        of the bridge.
+ * What:  "vlan" is the VLAN of untagged frames; "vlanTrunk" lists the VLANs of
+ *        tagged frames. With "vlan" the gateway addresses are on a separate link
+ *        inside the VLAN, the gateway link: one end of a veth pair whose other end
+ *        is a port of the bridge.
  * How:   the VLANs of a trunk are collected as a set, so that entries may overlap;
- *        the kernel gets ranges of them.
+ *        the set is sent to the kernel as ranges.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -20,9 +20,9 @@
 #include "net/rtnl/bridge.h"
 #include "net/rtnl/rtnl.h"
 #include "plugins/bridge/bridge.h"
-#include "plugins/pod/furniture.h"
+#include "plugins/pod/host-objects.h"
 
-#define VLAN_DEFAULT 1 /* of untagged frames at a trunk port */
+#define VLAN_DEFAULT 1 /* VLAN of untagged frames on a port that has only a trunk */
 #define NAME_DIGITS  8
 
 static bool is_vlan(int id)
@@ -47,7 +47,7 @@ static const char *find_trunk_error(const struct bridge_trunk *t)
 	return t->has_id && !is_vlan(t->id) ? "incorrect trunk id parameter" : NULL;
 }
 
-/* "cni0.100" */
+/* For example "cni0.100". */
 static char *format_gateway_name(const struct bridge_conf *conf)
 {
 	return str_printf("%s.%d", conf->bridge, conf->vlan);
@@ -83,11 +83,11 @@ static void add_range(struct bridge_vlan_list *list, struct bridge_vlan range)
 	list->v[list->n++] = range;
 }
 
-/* The VLANs that a port has to carry, the one of untagged frames first. It is left out of the trunk,
- * even if the configuration has it there. */
+/* Lists the VLANs that a port must carry. The VLAN of untagged frames is the first; it is not
+ * repeated as a tagged VLAN, even if the trunk contains it. */
 static void collect_wanted(const struct bridge_conf *conf, struct bridge_vlan_list *list)
 {
-	bool tagged[BRIDGE_VLAN_MAX + 2] = { false }; /* the last one is never set */
+	bool tagged[BRIDGE_VLAN_MAX + 2] = { false }; /* the last entry is never set */
 	const struct bridge_trunk *trunk = conf->trunk.v;
 	uint16_t untagged = (uint16_t)(conf->vlan ? conf->vlan : VLAN_DEFAULT);
 
@@ -155,7 +155,7 @@ int bridge_vlan_check(struct rtnl *nl, const struct bridge_conf *conf, const str
 	}
 	if (conf->preserve_default_vlan)
 		return 0;
-	/* The port carries all wanted VLANs: any further one shows in the number. */
+	/* The port carries all wanted VLANs. If the numbers differ, it carries others too. */
 	for (size_t i = 0; i < list.n; i++)
 		n_carried += list.v[i].last - list.v[i].id + 1u;
 	if (n_carried != n_wanted)
@@ -170,7 +170,7 @@ int bridge_vlan_ensure_gateway(struct rtnl *nl, const struct bridge_conf *conf,
 			       const struct link *bridge, struct link *ret_link, struct hw_err *e)
 {
 	autofree char *name = format_gateway_name(conf);
-	/* The port carries only its own VLAN. */
+	/* The gateway's port carries only the VLAN "vlan", not the trunk. */
 	struct bridge_conf only = { .vlan = conf->vlan,
 				    .preserve_default_vlan = conf->preserve_default_vlan };
 	struct link_new gateway = { .name = name, .mtu = bridge->mtu };
@@ -179,7 +179,7 @@ int bridge_vlan_ensure_gateway(struct rtnl *nl, const struct bridge_conf *conf,
 	struct link port;
 	int r;
 
-	/* A fixed name, so that the port is found again after a crash. */
+	/* The name does not change between calls, so that the port is found again after a crash. */
 	hash_parts(parts, ARRAY_SIZE(parts), NAME_DIGITS, hex);
 	snprintf(port_name, sizeof(port_name), "veth%s", hex);
 	if (link_get(nl, name, ret_link, e) == -ENODEV) {
@@ -190,7 +190,7 @@ int bridge_vlan_ensure_gateway(struct rtnl *nl, const struct bridge_conf *conf,
 					.mtu = bridge->mtu,
 					.up = true };
 
-		r = furniture_record("veth", name, NULL, e);
+		r = host_object_record("veth", name, NULL, e);
 		if (r < 0)
 			return r;
 		link_put_new(nl, &new);
@@ -201,7 +201,8 @@ int bridge_vlan_ensure_gateway(struct rtnl *nl, const struct bridge_conf *conf,
 	r = link_get(nl, port_name, &port, e);
 	if (r >= 0 && bridge_vlan_check(nl, &only, &port, e) < 0)
 		r = bridge_vlan_configure(nl, &only, &port, e);
-	if (r < 0 && r != -ENODEV) /* the port has another name if upstream's plugin created it */
+	/* -ENODEV: upstream's plugin created the port, with another name. */
+	if (r < 0 && r != -ENODEV)
 		return r;
 	r = link_get(nl, name, ret_link, e);
 	if (r >= 0 && !(ret_link->flags & IFF_UP))
@@ -212,7 +213,8 @@ int bridge_vlan_ensure_gateway(struct rtnl *nl, const struct bridge_conf *conf,
 int bridge_vlan_check_gateway(struct rtnl *nl, const struct bridge_conf *conf,
 			      const struct link *bridge, struct link *ret_link, struct hw_err *e)
 {
-	/* A gateway link that upstream's plugin created carries more VLANs. */
+	/* Allow other VLANs: the port of a gateway link that upstream's plugin created carries
+	 * more. */
 	struct bridge_conf only = { .vlan = conf->vlan, .preserve_default_vlan = true };
 	autofree char *name = format_gateway_name(conf);
 	struct link port = { 0 };

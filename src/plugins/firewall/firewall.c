@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/firewall/firewall.c - the firewall plugin: lets pods through the host's firewall
+ * plugins/firewall/firewall.c - the firewall plugin: allows pods' traffic on the host
  *
- * What:  a pod's addresses may send to any address and receive the replies, on a host
- *        that forwards nothing by default; ingressPolicy separates bridges, or all
- *        pods.
- * How:   an address is an element of our own map, which marks its packets; one rule
- *        in the FORWARD chain of iptables accepts the mark. If firewalld is running,
- *        the addresses become sources of one of its zones instead.
- * Rules: whether firewalld is used is decided at ADD, and recorded.
+ * What:  allows a pod to send to any address and to receive the replies, even if the host
+ *        forwards nothing by default. ingressPolicy separates bridges from each other, or
+ *        all pods from each other.
+ * How:   each address of a pod is an element of our own nftables map, which marks the
+ *        packets of that address. One rule in the FORWARD chain of iptables accepts
+ *        packets with the mark. If firewalld is running, the addresses are added as
+ *        sources to one of its zones instead of that rule.
+ * Rules: ADD decides whether firewalld is used, and records the decision.
  */
 #include <errno.h>
 #include <string.h>
@@ -25,7 +26,7 @@
 #include "plugins/firewall/firewall.h"
 #include "plugins/firewall/firewalld.h"
 
-#define PORTMAP_BIT 13 /* portmap's mark: FORWARD must not accept it */
+#define PORTMAP_BIT 13 /* portmap marks packets with this bit: FORWARD must not accept them */
 #define ADMIN_MAX   28 /* the longest chain name that iptables accepts */
 
 /* ---- configuration and record ---------------------------------------------------------------- */
@@ -35,16 +36,17 @@ static const struct hw_field firewall_fields[] = {
 	  .help = "iptables or firewalld; default: firewalld if it is running" },
 	{ "iptablesAdminChainName", HW_STRING, HW_AT(struct firewall_conf, admin),
 	  .def = "\"CNI-ADMIN\"",
-	  .help = "chain of the administrator, which is tried first; created, empty, if it is "
-		  "missing" },
+	  .help = "the administrator's chain; its rules apply before ours; created empty if it "
+		  "is missing" },
 	{ "firewalldZone", HW_STRING, HW_AT(struct firewall_conf, zone), .def = "\"trusted\"",
 	  .help = "zone to which the pod's addresses are added" },
 	{ "ingressPolicy", HW_STRING, HW_AT(struct firewall_conf, policy),
-	  .help = "open; same-bridge: nothing from other bridges that have a policy; isolated: "
-		  "nothing from other pods of the bridge either" },
+	  .help = "open: no restriction; same-bridge: drop traffic from other "
+		  "bridges that have a policy; isolated: also drop traffic from other pods on "
+		  "the bridge" },
 	{ "forwardMarkBit", HW_INT, HW_AT(struct firewall_conf, bit), .def = "12", .min = 0,
 	  .max = 31,
-	  .help = "bit of the packet mark that FORWARD accepts; not 13, which is portmap's" },
+	  .help = "bit of the packet mark that FORWARD accepts; 13 is reserved for portmap" },
 	{ 0 },
 };
 
@@ -59,7 +61,7 @@ const struct hw_field firewall_record_fields[] = {
 	{ 0 },
 };
 
-/* Would iptables accept the name, and not take it for a target or a built-in chain? */
+/* Is the name valid in iptables, and not the name of a target or of a built-in chain? */
 static bool is_chain_name(const char *name)
 {
 	static const char *const reserved[] = { "ACCEPT", "DROP",    "QUEUE", "RETURN",
@@ -103,10 +105,10 @@ static void record_addresses(struct firewall_record *record, const struct hw_res
 		strings_add(&record->ips, hw_ip_format(&result->ips[i].address.ip, text));
 }
 
-/* As upstream: firewalld if it is configured, or if it is running and iptables is not
- * configured. An unusable bus fails here, before the record says that there is something to
- * undo.
- * Return: 1 to use firewalld, 0 not to */
+/* As in upstream, firewalld is used if the configuration says so, or if it is running and the
+ * configuration does not say iptables. An unusable bus is detected here, before the record says
+ * that there is something to undo.
+ * Return: 1 if firewalld is to be used, 0 if not */
 static int choose_firewalld(const struct firewall_conf *conf, struct hw_err *e)
 {
 	AUTO(firewalld_close) struct firewalld *firewalld = NULL;
@@ -120,8 +122,8 @@ static int choose_firewalld(const struct firewall_conf *conf, struct hw_err *e)
 			 : err_text(e, -ENOENT, "backend is firewalld, but there is no system bus");
 }
 
-/* The bridge is the first interface of the result. If that is another kind of link, it is the
- * pod's own. */
+/* The bridge is the first interface of the result. If that interface is not a bridge, it belongs to
+ * the pod alone. */
 static int record_bridge(struct firewall_record *record, const struct firewall_conf *conf,
 			 const struct hw_result *prev, struct hw_err *e)
 {
@@ -167,7 +169,7 @@ static int fill_record(struct hw_call *call, struct hw_err *e)
 	return 0;
 }
 
-/* The bridge may have had another policy before. */
+/* Deletes the elements of a policy that the bridge had before and that no pod has any more. */
 static int delete_stale_policy(struct hw_call *call, struct hw_err *e)
 {
 	const struct firewall_record *record = call->created;
@@ -182,15 +184,15 @@ static int delete_stale_policy(struct hw_call *call, struct hw_err *e)
 						    record->policy, e);
 }
 
-/* After a failed repeated ADD, the attachment is left as the earlier ADD made it. */
+/* A repeated ADD has failed: restores the rules of the earlier ADD. */
 static void restore_earlier(struct hw_call *call, struct hw_err *e)
 {
 	struct hw_err why;
 
 	if (firewall_rules_remove(call, call->created, call->earlier, &why) < 0)
-		err_details(e, "remove the new rules: %s", why.msg);
+		err_details(e, "could not remove the new rules: %s", why.msg);
 	if (firewall_rules_add(call, call->earlier, &why) < 0)
-		err_details(e, "restore the earlier rules: %s", why.msg);
+		err_details(e, "could not restore the earlier rules: %s", why.msg);
 }
 
 static int firewall_add(struct hw_call *call, struct hw_err *e)
@@ -199,8 +201,8 @@ static int firewall_add(struct hw_call *call, struct hw_err *e)
 
 	if (r < 0)
 		return r;
-	/* An address can be in one zone of firewalld only, so it is removed from the earlier one
-	 * first. */
+	/* In firewalld an address can be in only one zone, so it is first removed from the zone of
+	 * the earlier ADD. */
 	if (call->earlier)
 		r = firewall_rules_remove(call, call->earlier, call->created, e);
 	if (r >= 0)
@@ -249,8 +251,9 @@ static int firewall_del(struct hw_call *call, struct hw_err *e)
 
 	if (call->recorded)
 		return firewall_rules_remove(call, record, NULL, e);
-	/* Without a record, our elements are found by their owner, and with them the addresses that
-	 * are in firewalld. What upstream's plugin added is found by the addresses only. */
+	/* Without a record, our elements are found by their owner. Their addresses are also the
+	 * sources to remove from firewalld. Rules of upstream's plugin are found only by the
+	 * addresses. */
 	record_addresses(record, call->prev);
 	if (choose_firewalld(conf, &ignored) > 0)
 		record->zone = str_copy(conf->zone);
@@ -282,7 +285,7 @@ static int firewall_check(struct hw_call *call, struct hw_err *e)
 		return err_text(e, -EINVAL, "missing prevResult from earlier plugin");
 	if (call->recorded)
 		return firewall_rules_check(call, call->created, e);
-	/* Upstream's plugin added the rules, or the record is lost. */
+	/* No record: upstream's plugin added the rules, or the record is lost. */
 	r = nft_open(&nft, e);
 	for (size_t i = 0; r >= 0 && i < call->prev->n_ips; i++) {
 		const struct hw_ip *ip = &call->prev->ips[i].address.ip;
@@ -305,13 +308,13 @@ static int set_found(void *ctx, const struct nft_elem *elem, struct hw_err *e)
 	return 0;
 }
 
-/* Can our rules be loaded, and does no other chain of the host drop packets of pods? */
+/* Checks that our rules can be loaded and that no other chain of the host drops packets of pods. */
 static int firewall_status(struct hw_call *call, struct hw_err *e)
 {
 	const struct firewall_conf *conf = call->conf;
 	AUTO(firewalld_close) struct firewalld *firewalld = NULL;
 	AUTO(nft_close) struct nft *nft = NULL;
-	bool has_ipv6 = false; /* some pod has such an address */
+	bool has_ipv6 = false; /* at least one pod has an IPv6 address */
 	int runs = 0;
 
 	int r = check_conf(conf, e);
@@ -347,7 +350,7 @@ static const char *const firewall_versions[] = { "0.4.0", "1.0.0", "1.1.0", NULL
 const struct hw_plugin firewall_plugin = {
 	.size = sizeof(struct hw_plugin),
 	.name = "firewall",
-	.summary = "lets a pod's addresses through the host's firewall",
+	.summary = "allows a pod's addresses through the host's firewall",
 	.add = firewall_add,
 	.del = firewall_del,
 	.check = firewall_check,

@@ -3,7 +3,7 @@
  * plugins/firewall/firewall.h - internal interfaces of the firewall plugin
  *
  * firewall.c   the CNI verbs, configuration and attachment record
- * rules.c      a pod's elements in nftables, the rules in FORWARD, sources in firewalld
+ * rules.c      a pod's elements in nftables, its sources in firewalld; the rules in FORWARD
  * policy.c     ingressPolicy
  * firewalld.c  client for firewalld's D-Bus interface
  */
@@ -23,43 +23,46 @@ struct firewall_conf {
 	int bit;
 };
 
-/* The firewall part of an attachment record. Everything in nftables and firewalld follows from
- * it. */
+/* The part of an attachment record that firewall writes. All elements, rules and sources are
+ * computed from it. */
 struct firewall_record {
 	struct hw_strings ips;
-	int bit;	   /* of the packet mark */
+	int bit;	   /* bit of the packet mark that FORWARD accepts */
 	char *admin;	   /* the administrator's chain; NULL: no rules in FORWARD */
-	char *zone;	   /* of firewalld; NULL: firewalld is not used */
-	char *bridge;	   /* with an ingressPolicy: the first interface of the result */
+	char *zone;	   /* zone of firewalld; NULL: firewalld is not used */
+	char *bridge;	   /* first interface of the result; NULL: no ingressPolicy */
 	char *policy;	   /* "same-bridge" or "isolated"; NULL: open */
-	bool owned_by_pod; /* "bridge" is another kind of link: its elements belong to the pod */
+	bool owned_by_pod; /* the interface is not a bridge: its elements belong to the pod */
 };
 
 extern const struct hw_field firewall_record_fields[];
 
-/* Add the elements of the record, and the rules that use them, where they are missing. */
+/* Add the elements and the firewalld sources of the record, and the rules in FORWARD if they are
+ * missing. */
 int firewall_rules_add(struct hw_call *call, const struct firewall_record *record,
 		       struct hw_err *e);
-/* Remove what the record has and @keep does not (NULL: everything), from firewalld and nftables,
- * if it still belongs to this attachment. An error with one does not keep the other from being
- * cleaned up. */
+/* Remove the sources and elements of @record from firewalld and nftables, except those that @keep
+ * also has and those that belong to another attachment by now. Elements are removed even if an
+ * error occurs with firewalld.
+ * @keep: NULL: remove all */
 int firewall_rules_remove(struct hw_call *call, const struct firewall_record *record,
 			  const struct firewall_record *keep, struct hw_err *e);
-/* For CHECK: an error if an element or a source is missing. Missing rules in FORWARD, which
- * belong to no pod, are added. */
+/* For CHECK: fails if an element or a source is missing. Missing rules in FORWARD are added,
+ * because they do not belong to a single pod. */
 int firewall_rules_check(struct hw_call *call, const struct firewall_record *record,
 			 struct hw_err *e);
 
-/* Append the elements of the record's ingressPolicy. Those of a bridge have no owner. */
+/* Append the elements of the record's ingressPolicy. They have no owner, unless
+ * record->owned_by_pod is set. */
 void firewall_policy_put(struct nft_elems *elems, const struct firewall_record *record);
-/* Delete the elements of a bridge for policies that no pod on it has any more.
- * @policy: of the pod that is being added; NULL or "": open */
+/* Delete the elements of a bridge for policies that no pod on this bridge has any more.
+ * @policy: policy of the pod that is being added; NULL or "": open */
 int firewall_policy_delete_stale(struct nft *nft, const struct hw_call *call, const char *bridge,
 				 const char *policy, struct hw_err *e);
 
-/* Remove the rules in FORWARD that a furniture note names.
- * Return: 1 if they were removed, 0 if there were none; -EBUSY while pods need them */
-int firewall_furniture_remove(const char *note, struct hw_err *e);
+/* Remove the rules in FORWARD that @note, the name of a host object, describes.
+ * Return: 1 if removed, 0 if the rules did not exist; -EBUSY if pods still need them */
+int firewall_host_object_remove(const char *note, struct hw_err *e);
 
 extern const struct hw_plugin firewall_plugin;
 

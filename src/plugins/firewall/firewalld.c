@@ -2,8 +2,8 @@
 /*
  * plugins/firewall/firewalld.c - client for firewalld's D-Bus interface: sources of zones
  *
- * Rules: if there is a bus and it cannot be queried, that is an error: on a host with
- *        firewalld, no pod may exist that firewalld does not know.
+ * Rules: if the host has a system bus and it cannot be queried, that is an error:
+ *        firewalld may be running, and it must know the addresses of all pods.
  */
 #include "plugins/firewall/firewalld.h"
 
@@ -75,11 +75,11 @@ void firewalld_close(struct firewalld *firewalld)
 }
 
 /*
- * Call a method of firewalld or of the bus.
- * @second:     NULL: the method has one argument
- * @ret_answer: a boolean reply; NULL: the reply is ignored
+ * Calls a method of firewalld or of the bus.
+ * @second:     second argument; NULL: the method has only one
+ * @ret_answer: receives a boolean reply; NULL: the reply is ignored
  *
- * Return: 0, or a negative errno with the text of the D-Bus error, without context, in *e
+ * Return: 0, or a negative errno; e->msg is then the message of the D-Bus error, without context
  */
 static int call_method(struct firewalld *firewalld, const char *interface, const char *method,
 		       const char *first, const char *second, int *ret_answer, struct hw_err *e)
@@ -107,7 +107,7 @@ int firewalld_open(struct firewalld **ret_firewalld, struct hw_err *e)
 	int owned = 0;
 
 	*ret_firewalld = NULL;
-	/* sd-bus and upstream's D-Bus library use the same variable. */
+	/* sd-bus and upstream's D-Bus library both use this variable. */
 	if (str_empty(getenv("DBUS_SYSTEM_BUS_ADDRESS")) && access(BUS_SOCKET, F_OK) < 0)
 		return 0;
 	firewalld = mem_new(sizeof(*firewalld));
@@ -118,8 +118,8 @@ int firewalld_open(struct firewalld **ret_firewalld, struct hw_err *e)
 			       "\"iptables\")");
 	r = firewalld->open_system(&firewalld->bus);
 	if (r == -ECONNREFUSED) {
-		/* The bus may be restarting, so try again. Only once and soon: on a host with a
-		 * leftover socket every ADD waits here. */
+		/* The bus may be restarting, so try again, but only once and after a short time: on
+		 * a host where the socket file exists without a bus, every ADD waits here. */
 		time_sleep(BUS_RETRY_MS);
 		r = firewalld->open_system(&firewalld->bus);
 	}
@@ -138,7 +138,7 @@ int firewalld_open(struct firewalld **ret_firewalld, struct hw_err *e)
 
 /* ---- sources --------------------------------------------------------------------------------- */
 
-/* An error message of firewalld starts with a code in capitals. */
+/* Error messages of firewalld contain a code in capitals. */
 static bool has_code(const struct hw_err *e, const char *const *codes)
 {
 	for (size_t i = 0; codes[i]; i++)

@@ -2,10 +2,10 @@
 /*
  * plugins/firewall/firewalld.h - client for firewalld's D-Bus interface: sources of zones
  *
- * What:  adds an address to a zone of firewalld, until firewalld is restarted or
- *        reloaded. Whatever the zone allows is then allowed to the address.
- * How:   sd-bus of libsystemd, which is loaded at run time, and only if there is a
- *        system bus.
+ * What:  adds an address to a zone of firewalld as a source. The rules of the zone
+ *        then apply to the address, until firewalld is restarted or reloaded.
+ * How:   uses sd-bus of libsystemd. The library is loaded at run time, and only if
+ *        the host has a system bus.
  */
 #ifndef PLUGINS_FIREWALL_FIREWALLD_H
 #define PLUGINS_FIREWALL_FIREWALLD_H
@@ -17,19 +17,19 @@
 
 struct firewalld;
 
-/* Connect to the system bus. Without a bus, *ret_firewalld is NULL; all functions except
- * firewalld_close() need one.
- * Return: 1 if firewalld is running, 0 if it is not, or if there is no bus */
+/* Connect to the system bus. If there is no bus, *ret_firewalld is set to NULL; only
+ * firewalld_close() accepts NULL.
+ * Return: 1 if firewalld is running, 0 if it is not running or if there is no bus */
 int firewalld_open(struct firewalld **ret_firewalld, struct hw_err *e);
 void firewalld_close(struct firewalld *firewalld);
 
-/* Add an address to a zone. Succeeds if it is already there. */
+/* Add an address to a zone. Succeeds if the zone already has it. */
 int firewalld_add(struct firewalld *firewalld, const char *zone, const struct hw_ip *ip,
 		  struct hw_err *e);
-/* Remove an address from a zone. Succeeds if it is not there, or if the zone does not exist. */
+/* Remove an address from a zone. Succeeds if the zone does not have it, or does not exist. */
 int firewalld_remove(struct firewalld *firewalld, const char *zone, const struct hw_ip *ip,
 		     struct hw_err *e);
-/* -ENOENT if the address is not in the zone */
+/* Return: 0; -ENOENT if the address is not in the zone */
 int firewalld_check(struct firewalld *firewalld, const char *zone, const struct hw_ip *ip,
 		    struct hw_err *e);
 

@@ -2,14 +2,14 @@
 /*
  * plugins/firewall/policy.c - ingressPolicy: elements of a bridge in our sets
  *
- * What:  elements that belong to the bridge, not to a pod: they stay after DEL of the
- *        last pod.
- * How:   an ADD deletes the elements of other policies than its own once no pod on the
- *        bridge has that policy any more, according to the attachment records.
- * Rules: a pod's record is written before its elements are added. So after deleting
- *        elements, the records are read again, and elements that a new record needs
- *        are added back. Reading the records stops as soon as every policy in question
- *        has been found in one.
+ * What:  these elements belong to the bridge, not to a pod: they stay after the DEL of
+ *        the last pod.
+ * How:   an ADD deletes the bridge's elements of other policies than its own, if
+ *        according to the attachment records no pod on the bridge has such a policy.
+ * Rules: a pod's record is written before its elements are added. So after elements were
+ *        deleted, the records are read again, and elements that a new record needs are
+ *        added again. The search ends as soon as each candidate policy was found in some
+ *        record.
  */
 #include <string.h>
 
@@ -52,14 +52,14 @@ void firewall_policy_put(struct nft_elems *elems, const struct firewall_record *
 struct policy_search {
 	const struct hw_call *call;
 	const char *bridge;
-	bool wanted[ARRAY_SIZE(policies)]; /* look for pods with this policy */
-	bool found[ARRAY_SIZE(policies)];  /* some pod has it */
+	bool candidate[ARRAY_SIZE(policies)]; /* look for pods with this policy */
+	bool found[ARRAY_SIZE(policies)];     /* a pod with this policy was found */
 };
 
 static bool is_complete(const struct policy_search *search)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(policies); i++)
-		if (search->wanted[i] && !search->found[i])
+		if (search->candidate[i] && !search->found[i])
 			return false;
 	return true;
 }
@@ -83,8 +83,8 @@ static int search_record(void *ctx, const struct record *r, struct hw_err *e)
 	return is_complete(search);
 }
 
-/* Elements of the wanted policies that neither this ADD nor a record needs. None if a record is
- * unreadable. */
+/* Collects the elements of the policies in search->candidate that neither this ADD nor any record
+ * uses. Collects nothing if a record is unreadable. */
 static void find_stale(struct nft_elems *stale, struct policy_search *search, const char *policy)
 {
 	autofree char *state = state_dir_default();
@@ -97,7 +97,7 @@ static void find_stale(struct nft_elems *stale, struct policy_search *search, co
 		return;
 	for (size_t i = 0; i < ARRAY_SIZE(policies); i++) {
 		open &= !search->found[i];
-		if (search->wanted[i] && !search->found[i] && !str_equal(policies[i], policy))
+		if (search->candidate[i] && !search->found[i] && !str_equal(policies[i], policy))
 			nft_elems_add(stale, bridge_elem(policy_set(policies[i]), search->bridge,
 							 NFT_OWNED));
 	}
@@ -113,7 +113,7 @@ int firewall_policy_delete_stale(struct nft *nft, const struct hw_call *call, co
 			     second = { call, bridge, { true, true }, { 0 } };
 	struct nft_elem found;
 
-	/* Of which other policies does the bridge have elements? */
+	/* The candidates are the other policies for which the bridge has elements. */
 	for (size_t i = 0; i < ARRAY_SIZE(policies); i++) {
 		struct nft_elem elem = bridge_elem(policy_set(policies[i]), bridge, NFT_OWNED);
 
@@ -122,7 +122,7 @@ int firewall_policy_delete_stale(struct nft *nft, const struct hw_call *call, co
 		int r = nft_get(nft, &elem, &found, e);
 		if (r < 0)
 			return r;
-		first.wanted[i] = r > 0;
+		first.candidate[i] = r > 0;
 	}
 	if (is_complete(&first))
 		return 0;
@@ -133,7 +133,7 @@ int firewall_policy_delete_stale(struct nft *nft, const struct hw_call *call, co
 	if (r < 0)
 		return r;
 
-	/* Add back the deleted elements that are not stale any more. */
+	/* Add those deleted elements again that are no longer stale. */
 	find_stale(&stale, &second, policy);
 	for (size_t i = 0; i < deleted.n; i++)
 		if (!nft_elems_has(&stale, &deleted.v[i])) {

@@ -2,9 +2,10 @@
 /*
  * plugins/firewall/rules.c - a pod's elements in nftables, rules in FORWARD, sources in firewalld
  *
- * How:   everything follows from the record. The elements exist with firewalld, too:
- *        they have an owner, which a source of firewalld does not, so a late DEL does
- *        not remove the address of another pod from its zone.
+ * How:   all of these are computed from the record. With firewalld the elements are
+ *        added as well, because they have an owner and the sources of firewalld do not:
+ *        a late DEL compares the owner, and so does not remove the source of another pod
+ *        that has leased the same address since.
  */
 #include <errno.h>
 #include <linux/netfilter.h>
@@ -20,9 +21,9 @@
 #include "net/nft/rule.h"
 #include "plugins/firewall/firewall.h"
 #include "plugins/firewall/firewalld.h"
-#include "plugins/pod/furniture.h"
+#include "plugins/pod/host-objects.h"
 
-#define DEFAULT_BIT 12 /* its chain is part of ruleset.nft */
+#define DEFAULT_BIT 12 /* the chain for this bit is part of ruleset.nft */
 
 /* ---- elements -------------------------------------------------------------------------------- */
 
@@ -52,7 +53,7 @@ static void put_elements(struct nft_elems *elems, const struct hw_call *call,
 	firewall_policy_put(elems, record);
 }
 
-/* Return: 1 if the chain of the mark bit has its rule, 0 if not */
+/* Return: 1 if the chain that sets the mark bit exists and is not empty, 0 if not */
 static int has_mark_chain(struct nft *nft, int bit, struct hw_err *e)
 {
 	char chain[NFT_NAME];
@@ -73,8 +74,8 @@ static int create_mark_chain(struct nft *nft, int bit, struct hw_err *e)
 		r = has_mark_chain(nft, bit, e);
 	if (r != 0)
 		return r;
-	/* The chain of the default bit is loaded with all other rules: if it is empty, others may
-	 * have been flushed, too. */
+	/* The chain for the default bit is loaded together with all other rules. If it is empty,
+	 * other chains may have been flushed too. */
 	if (bit == DEFAULT_BIT)
 		return nft_repair(nft, NFT_INET, e);
 	mark_chain(bit, chain);
@@ -90,11 +91,11 @@ static int create_mark_chain(struct nft *nft, int bit, struct hw_err *e)
 static const struct {
 	int family;
 	const char *name;
-	const char *set; /* of the pods' addresses */
+	const char *set; /* set of the pods' addresses */
 } families[] = { { AF_INET, "ip", "allow4" }, { AF_INET6, "ip6", "allow6" } };
 
-/* Add the rules for each family of which the pod has an address. They are noted as furniture, "ip
- * CNI-ADMIN 12", so that uninstall finds them. */
+/* Adds the rules for each family of which the pod has an address. Writes a note such as
+ * "ip CNI-ADMIN 12" before the rules are added, so that `hawser-plugin uninstall` removes them. */
 static int open_forward(struct nft *nft, const struct nft_elems *elems,
 			const struct firewall_record *record, struct hw_err *e)
 {
@@ -110,7 +111,7 @@ static int open_forward(struct nft *nft, const struct nft_elems *elems,
 			continue;
 		int r = forward_has_rules(nft, &forward, e);
 		if (r == 0)
-			r = furniture_record(FURNITURE_IPTABLES, note, NULL, e);
+			r = host_object_record(HOST_OBJECT_IPTABLES, note, NULL, e);
 		if (r == 0)
 			r = forward_add_rules(nft, &forward, e);
 		if (r < 0)
@@ -128,7 +129,7 @@ static int refuse_address(void *ctx, const struct nft_elem *elem, struct hw_err 
 			nft_elem_format(elem, text));
 }
 
-int firewall_furniture_remove(const char *note, struct hw_err *e)
+int firewall_host_object_remove(const char *note, struct hw_err *e)
 {
 	AUTO(hw_strings_free) struct hw_strings words = { 0 };
 	AUTO(nft_close) struct nft *nft = NULL;
@@ -154,7 +155,8 @@ int firewall_furniture_remove(const char *note, struct hw_err *e)
 typedef int source_fn(struct firewalld *firewalld, const char *zone, const struct hw_ip *ip,
 		      struct hw_err *e);
 
-/* Call @act for each address in @elems, unless another pod owns the address by now. */
+/* Calls @act for each address of @record that is in @elems, unless another pod owns the address by
+ * now. */
 static int for_each_source(struct nft *nft, const struct nft_elems *elems,
 			   const struct firewall_record *record, struct firewalld *firewalld,
 			   source_fn *act, struct hw_err *e)
@@ -179,7 +181,7 @@ static int for_each_source(struct nft *nft, const struct nft_elems *elems,
 	return r < 0 ? r : 0;
 }
 
-/* If firewalld is not running there is nothing to remove: sources are not persistent. */
+/* Sources are not persistent: if firewalld is not running, there is nothing to remove. */
 static int remove_sources(struct nft *nft, const struct nft_elems *elems,
 			  const struct firewall_record *record, struct hw_err *e)
 {
@@ -220,12 +222,13 @@ int firewall_rules_add(struct hw_call *call, const struct firewall_record *recor
 	if (r < 0)
 		return r;
 	if (!firewalld)
-		return err_text(e, -ENOENT, "firewalld zone %s: there is no system bus",
+		return err_text(e, -ENOENT,
+				"add addresses to firewalld zone %s: there is no system bus",
 				record->zone);
 	return for_each_source(nft, &elems, record, firewalld, firewalld_add, e);
 }
 
-/* The elements of @record that @keep (NULL: no record) does not have */
+/* Appends the elements of @record that @keep does not have. @keep: NULL: append all */
 static void put_elements_except(struct nft_elems *elems, const struct hw_call *call,
 				const struct firewall_record *record,
 				const struct firewall_record *keep)
@@ -295,8 +298,8 @@ int firewall_rules_check(struct hw_call *call, const struct firewall_record *rec
 		return r;
 	if (r == 0)
 		return err_text(e, -ENOENT,
-				"firewalld is not running, but the pod's addresses belong in its "
-				"zone %s",
+				"firewalld is not running, but ADD added the pod's addresses to "
+				"its zone %s",
 				record->zone);
 	return for_each_source(nft, &elems, record, firewalld, firewalld_check, e);
 }

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/host-local/fuzz-pool.c - with any configuration, an allocated address is inside its range
+ * plugins/host-local/fuzz-pool.c - fuzzer for the configuration of host-local
+ *
+ * Checks for every configuration that is accepted: each address that can be allocated is inside its
+ * range and is not the gateway.
  */
 #include <assert.h>
 #include <stdint.h>

@@ -1,33 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/host-local/gc.c - GC of host-local: release the leases of invalid attachments
+ * plugins/host-local/gc.c - GC of host-local: releases the leases of invalid attachments
  *
  * How:   an attachment is valid if the runtime lists it, or if another plugin has
- *        a record of it: its ADD may still have been running when the runtime
- *        called the plugin that called us, which therefore kept it.
- *        A lease that names only a container, as old versions wrote them, is
- *        valid if any attachment of that container is.
+ *        a record of it. The main plugin that called us has then kept the
+ *        attachment, because its ADD may still have been running when GC was
+ *        called.
+ *        A lease that names only a container (written by old versions of
+ *        upstream) is valid if any attachment of that container is valid.
  *
- *        First all leases are read without the lock, to find those whose owner
- *        is not valid. Then, under the lock, only these are looked at again. A
- *        lease that is no longer the same file was made in the meantime and is
- *        kept. The others:
+ *        First all leases are read without the lock, to find the candidates:
+ *        leases whose owner is not valid. Then only the candidates are read
+ *        again, under the lock. If the file of a candidate has changed, it is a
+ *        new lease and is kept. The remaining candidates are released under these
+ *        conditions ("list": the runtime has sent a list of valid attachments):
  *
- *	index entry of the lease         released if its owner is not valid
- *	this boot, finished since        never
+ *	index entry of the lease         released
+ *	this boot, ADD finished after    never
  *	  GC was called
- *	this boot, finished before       with a list of valid attachments
- *	this boot, not finished          always: its ADD was killed, or it would
- *	                                 hold the lock
+ *	this boot, ADD finished before   if there is a list
+ *	this boot, ADD not finished      always: the ADD was killed; a running ADD
+ *	                                 would hold the lock
  *	an earlier boot                  always
  *	another machine                  never
- *	unknown machine or boot          with a list, unless finished since GC was
- *	                                 called
- *	none                             with a list: made by upstream's plugin, or
- *	                                 by an ADD of ours that was killed
- *	none, and the lease is empty     always: its writer was killed
+ *	unknown machine or boot          if there is a list, unless the ADD finished
+ *	                                 after GC was called
+ *	no entry                         if there is a list: upstream's plugin, or an
+ *	                                 ADD of ours that was killed, wrote the lease
+ *	no entry, and the lease is empty always: its writer was killed
  *
- *        In the same way index entries without a matching lease are removed.
+ *        Index entries without a matching lease are also searched without the
+ *        lock, and removed under the lock.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -42,7 +45,8 @@
 #include "plugins/host-local/host-local.h"
 #include "plugins/host-local/index.h"
 
-/* A lease whose owner is not valid, and its file when it was read without the lock. */
+/* A lease whose owner is not valid. Inode and time identify its file as it was when it was read
+ * without the lock. */
 struct gc_candidate {
 	struct hw_ip ip;
 	ino_t ino;
@@ -52,7 +56,7 @@ struct gc_candidate {
 struct gc_sweep {
 	struct lease_store *store;
 	const struct lease_gc_options *options;
-	int64_t called; /* CLOCK_BOOTTIME */
+	int64_t called; /* when GC was called, by CLOCK_BOOTTIME */
 	struct gc_candidate *v;
 	size_t n, room;
 	struct index_dirs dirs;
@@ -72,7 +76,7 @@ static bool is_empty(const struct lease_text *t)
 	return t->owner.container_id && !*t->owner.container_id && !t->owner.ifname;
 }
 
-/* Unreadable leases and those of an unknown owner are kept. */
+/* Unreadable leases, and leases of an unknown owner, are not candidates. */
 static int find_candidates(struct gc_sweep *s, struct hw_err *e)
 {
 	AUTO(ip_list_done) struct ip_list all = { 0 };
@@ -96,7 +100,8 @@ static int find_candidates(struct gc_sweep *s, struct hw_err *e)
 	return 0;
 }
 
-/* The directory of the index that has the lease, preferably this boot's. NULL: none */
+/* Finds the index directory that has an entry for the lease; this boot's directory is preferred.
+ * *ret_dir is NULL if there is no entry. */
 static int find_index_dir(const struct gc_sweep *s, const struct lease_owner *owner,
 			  const struct hw_ip *ip, const struct index_dir **ret_dir,
 			  struct hw_err *e)
@@ -119,7 +124,7 @@ static int find_index_dir(const struct gc_sweep *s, const struct lease_owner *ow
 	return 0;
 }
 
-/* The table of the file's opening. */
+/* Implements the table at the top of this file. */
 static bool may_release(const struct gc_sweep *s, const struct lease_text *t,
 			const struct hw_ip *ip, const struct index_dir *dir)
 {
@@ -179,7 +184,8 @@ static int add_stray(void *ctx, const struct file_entry *entry, struct hw_err *e
 	return 0;
 }
 
-/* Finds them without the lock, takes the lock, and removes those that are still without a lease. */
+/* Before it acquires the lock, searches for entries that have no matching lease. Under the lock,
+ * removes those that still have none. */
 static int remove_strays(struct gc_sweep *s, struct hw_err *e)
 {
 	autofree struct gc_stray *strays = mem_new((s->dirs.n + 1) * sizeof(*strays));
@@ -192,7 +198,7 @@ static int remove_strays(struct gc_sweep *s, struct hw_err *e)
 	}
 	if (r >= 0 && s->store->lock < 0)
 		r = lease_lock(s->store, e);
-	/* From the end: the owner's last entry is renamed to a removed one. */
+	/* Remove from the end: when an entry is removed, the owner's last entry gets its name. */
 	for (size_t i = 0; r >= 0 && i < s->dirs.n; i++)
 		for (size_t j = strays[i].names.n; j-- > 0;)
 			if (is_stray(&strays[i], strays[i].names.v[j]) && removed >= 0)
@@ -214,12 +220,13 @@ int lease_gc(struct lease_store *store, const struct lease_gc_options *options, 
 	if (r >= 0)
 		r = index_open_all(store, &s.dirs, e);
 	if (r >= 0)
-		r = remove_strays(&s, e); /* takes the lock */
+		r = remove_strays(&s, e); /* acquires the lock */
 	index_close_all(&s.dirs);
+	/* Open the directories again: this boot's directory may have been created since. */
 	if (r >= 0)
-		r = index_open_all(store, &s.dirs, e); /* this boot's directory may be new */
+		r = index_open_all(store, &s.dirs, e);
 	if (r >= 0)
-		/* A failure does not keep the others. The first one is reported. */
+		/* A failed release does not stop the others; the first error is returned. */
 		for (size_t i = 0; i < s.n; i++)
 			if (release_candidate(&s, &s.v[i], &failed) < 0 && r >= 0) {
 				*e = failed;
@@ -233,9 +240,9 @@ int lease_gc(struct lease_store *store, const struct lease_gc_options *options, 
 
 struct gc_validity {
 	const char *network;
-	struct map *listed; /* by the runtime: "ID" and "ID IFNAME" */
+	struct map *listed; /* attachments that the runtime listed: keys "ID" and "ID IFNAME" */
 	const char *state_dir;
-	struct hw_strings plugins; /* that have attachment records */
+	struct hw_strings plugins; /* names of plugins that have attachment records */
 };
 
 static int add_plugin(void *ctx, const struct file_entry *entry, struct hw_err *e)
@@ -258,7 +265,7 @@ static bool is_valid(void *ctx, const struct lease_owner *owner)
 	for (size_t i = 0; i < v->plugins.n; i++) {
 		AUTO(record_done) struct record record = { 0 };
 
-		/* An unreadable record counts as one. */
+		/* An attachment with an unreadable record is treated as valid. */
 		if (record_read(v->state_dir, v->plugins.v[i], v->network, owner->container_id,
 				owner->ifname, &record, &e) != 0)
 			return true;

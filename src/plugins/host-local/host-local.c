@@ -2,21 +2,22 @@
 /*
  * plugins/host-local/host-local.c - IPAM plugin host-local: addresses from ranges of this host
  *
- * What:  ADD leases one address of each range set, round robin; DEL releases the
- *        owner's leases; CHECK verifies them; GC (gc.c) releases those of invalid
- *        attachments; STATUS fails if a set has no free address.
- * How:   pool.c reads range sets and requested addresses from the configuration,
- *        lease.c stores the leases in upstream's files. The leases and their
- *        index serve as the attachment record: they are written before any other
- *        process learns the address, an owner's leases are found directly, and
- *        they tell when their ADD finished. So there is no second record, and
- *        the plugin has its own GC.
+ * What:  ADD leases one address of each range set, round robin. DEL releases the
+ *        owner's leases. CHECK verifies them. GC (gc.c) releases the leases of
+ *        invalid attachments. STATUS fails if a set has no free address.
+ * How:   pool.c reads range sets and requested addresses from the configuration.
+ *        lease.c stores the leases in the same files as upstream. The leases and
+ *        their index replace the attachment record that other plugins write: they
+ *        are written before any other process learns the address, an owner's
+ *        leases are found without a search, and an index entry contains the time
+ *        when its ADD finished. So this plugin writes no attachment record, and
+ *        has its own GC.
  *        If the next 64 addresses are all leased, the directory is read once to
  *        find the free ones. If no address is free, the leases that this machine
- *        made before its last boot are released: their pods no longer exist.
- * Rules: a failed ADD releases only what it leased itself: an earlier ADD of the
- *        same attachment keeps its lease.
- *        DEL does not need the ranges, so they may have changed.
+ *        created before its last boot are released: their pods no longer exist.
+ * Rules: a failed ADD releases only the addresses that it leased itself. Leases of
+ *        an earlier ADD of the same attachment are kept.
+ *        DEL does not use the ranges, so they may have changed since the ADD.
  */
 #include "plugins/host-local/host-local.h"
 
@@ -35,9 +36,10 @@
 #include "plugins/host-local/resolv.h"
 
 #define HOST_LOCAL_DIR	 "/var/lib/cni/networks"
-#define HOST_LOCAL_TRIES 64 /* before the directory is read */
+#define HOST_LOCAL_TRIES 64 /* addresses to try before the directory is read */
 
-/* hw_call.created: the addresses that an ADD has leased so far, for its undo. Never recorded. */
+/* hw_call.created: the addresses that this ADD has leased so far, for its undo. Never written to a
+ * record. */
 struct host_local_undo {
 	struct hw_strings addresses;
 };
@@ -71,7 +73,7 @@ struct allocation {
 	struct hw_call *call;
 	struct lease_owner owner;
 	struct lease_store store;
-	struct ip_list held; /* by an earlier ADD of the same owner */
+	struct ip_list held; /* addresses that an earlier ADD of the same owner leased */
 	struct pool pool;
 };
 
@@ -83,7 +85,7 @@ static void allocation_done(struct allocation *a)
 }
 AUTO_VALUE_DEFINE(allocation_done, struct allocation);
 
-/* Lease one address and add it to the result. Return: 1 if it is already leased */
+/* Leases one address and adds it to the result. Return: 0; 1 if the address is already leased */
 static int allocate_address(struct allocation *a, size_t set, const struct range *range,
 			    const struct hw_ip *ip, struct hw_err *e)
 {
@@ -101,8 +103,9 @@ static int allocate_address(struct allocation *a, size_t set, const struct range
 	return lease_set_last_reserved(&a->store, set, ip, e);
 }
 
-/* Lease the first requested address that is in the set, and remove it from the requested ones.
- * Return: 1 if none is in the set */
+/* Leases the first requested address that is in the set, and removes it from the requested
+ * addresses.
+ * Return: 0; 1 if no requested address is in the set */
 static int allocate_requested(struct allocation *a, size_t set, struct hw_err *e)
 {
 	struct ip_list *requested = &a->pool.requested;
@@ -132,7 +135,7 @@ static int allocate_requested(struct allocation *a, size_t set, struct hw_err *e
 			text, ranges);
 }
 
-/* Round robin. Return: 1 if all addresses are leased */
+/* Leases the next free address, round robin. Return: 0; 1 if all addresses are leased */
 static int allocate_next(struct allocation *a, size_t set, struct hw_err *e)
 {
 	AUTO(ip_list_done) struct ip_list leased = { 0 };
@@ -174,7 +177,8 @@ static int allocate_any(struct allocation *a, size_t set, struct hw_err *e)
 	return err_text(e, -EADDRNOTAVAIL, "no IP addresses available in range set: %s", ranges);
 }
 
-/* The result of an IPAM plugin contains only its own part: the previous result is dropped. */
+/* The result of an IPAM plugin contains only addresses, routes and dns: a previous result is not
+ * passed on. */
 static int host_local_add(struct hw_call *call, struct hw_err *e)
 {
 	const struct pool_conf *conf = call->conf;
@@ -251,8 +255,8 @@ static int host_local_del(struct hw_call *call, struct hw_err *e)
 
 /* ---- CHECK ----------------------------------------------------------------------------- */
 
-/* Each address of the result that is in a range set must be leased to the owner. Upstream accepts
- * any lease of the owner. */
+/* Each address of the result that is in a range set must be leased to the owner. Upstream only
+ * requires that the owner has some lease. */
 static int check_leases(const struct hw_call *call, const struct pool *pool,
 			const struct lease_store *store, struct hw_err *e)
 {
@@ -267,8 +271,7 @@ static int check_leases(const struct hw_call *call, const struct pool *pool,
 			in_pool = in_pool || range_set_find(&pool->sets[set], ip);
 		int m = in_pool ? lease_match(store, ip, &owner) : LEASE_OWNED;
 		if (m < 0)
-			return err_set(e, m, "host-local: read the lease %s",
-				       hw_ip_format(ip, text));
+			return err_set(e, m, "host-local: read lease %s", hw_ip_format(ip, text));
 		if (m == LEASE_FREE || m == LEASE_EMPTY)
 			return err_text(e, -ENOENT, "host-local: address %s is not leased",
 					hw_ip_format(ip, text));
@@ -304,7 +307,7 @@ static int host_local_check(struct hw_call *call, struct hw_err *e)
 /* Can files be created in the directory, or in its nearest parent that exists? */
 static int check_writable(const char *path, struct hw_err *e)
 {
-	/* A relative path starts at the working directory. */
+	/* Add "./" to a relative path, so that it has a parent directory. */
 	autofree char *dir = str_printf("%s%s", *path == '/' ? "" : "./", path);
 	struct statvfs fs;
 	char *slash;

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/host-local/host-local.h - the parts of host-local: host-local.c (verbs) and gc.c (GC)
+ * plugins/host-local/host-local.h - internal interfaces of the plugin host-local
+ *
+ * host-local.c  the CNI verbs except GC
+ * gc.c          GC
  */
 #ifndef PLUGINS_HOST_LOCAL_HOST_LOCAL_H
 #define PLUGINS_HOST_LOCAL_HOST_LOCAL_H
@@ -9,7 +12,7 @@
 
 #include "plugins/host-local/lease.h"
 
-/* lease_open() of the call's network */
+/* Call lease_open() for the network of the call. */
 int host_local_open(const struct hw_call *call, enum lease_mode mode, struct lease_store *store,
 		    struct hw_err *e);
 
@@ -18,15 +21,15 @@ int host_local_open(const struct hw_call *call, enum lease_mode mode, struct lea
 int host_local_gc(struct hw_call *call, struct hw_err *e);
 
 struct lease_gc_options {
-	bool has_list; /* is_valid() knows all valid attachments */
+	bool has_list; /* the runtime has sent a list of the valid attachments */
 	bool (*is_valid)(void *ctx, const struct lease_owner *owner);
 	void *ctx;
 };
 
 /*
- * Release the leases whose owner is not valid; gc.c has a table of which. Leases that are made after
- * the call began are kept.
- * @store: opened with LEASE_READ; locked on return
+ * Release leases whose owner is not valid; the table in gc.c lists the conditions. Leases that are
+ * created after the call began are kept.
+ * @store: opened with LEASE_READ; locked when the function returns
  */
 int lease_gc(struct lease_store *store, const struct lease_gc_options *options, struct hw_err *e);
 

@@ -2,24 +2,27 @@
 /*
  * plugins/host-local/index.c - the index of leases by owner
  *
- * What:  .hawser/<machine>-<boot>/<hash of the owner>.<n> -> ../../<address>, one
- *        symbolic link per lease; n numbers the owner's leases from 0.
- * How:   an entry is only a hint: the lease is created before its entry and
- *        deleted before it, and an entry counts only while the content of the
- *        lease names the same owner. So upstream's plugin, which does not know
- *        the index, cannot make it wrong by changing leases.
- *        Upstream's walk through the directory reads through these links: its
- *        DEL removes the owner's entries together with the leases. It takes no
- *        entry for a lease, because no entry is named like an address.
- *        The modification time of the link itself is the time when the ADD
- *        finished, by CLOCK_BOOTTIME. Before that it is the wall clock's, which
- *        is far in the future of CLOCK_BOOTTIME and means "not finished".
- * Rules: an owner's entries have no gaps, so that the first missing number is
- *        the end. They are removed from the end, or the last one is renamed to
- *        the removed one.
- *        The directory's name tells leases of an earlier boot of this machine,
- *        which no pod can have survived. If the machine ID or the boot ID is
- *        missing, no lease counts as such.
+ * What:  one symbolic link per lease,
+ *        .hawser/<machine>-<boot>/<hash of the owner>.<n> -> ../../<address>;
+ *        n is the number of the lease, 0 for the owner's first one.
+ * How:   an entry is only a hint: its lease is created before it and deleted
+ *        before it, and an entry is used only if the lease names the same owner.
+ *        So upstream's plugin, which does not know the index, cannot make the
+ *        index wrong by changing leases.
+ *        When upstream's DEL walks through the directory, it follows these links,
+ *        and so removes the owner's entries together with the leases. It does not
+ *        mistake an entry for a lease, because no entry has an address as its
+ *        name.
+ *        When an ADD finishes, it sets the modification time of the link itself
+ *        to the current time by CLOCK_BOOTTIME. Before that, the modification
+ *        time is that of the wall clock, which is far in the future by
+ *        CLOCK_BOOTTIME; such a time means "not finished".
+ * Rules: an owner's entries have no gaps, so that the list ends at the first
+ *        missing number. Entries are removed from the end, or the last entry gets
+ *        the name of the removed one.
+ *        The directory's name shows which leases are from an earlier boot of this
+ *        machine: pods do not survive a boot. If the machine ID or the boot ID is
+ *        missing, no lease is treated as one from an earlier boot.
  */
 #include "plugins/host-local/index.h"
 
@@ -38,8 +41,8 @@
 #include "cni/plugin/record.h"
 
 #define INDEX_DIR      ".hawser"
-#define INDEX_TARGET   "../../" /* an entry's target is this and the address */
-#define MACHINE_DIGITS 8	/* of the machine ID's hash */
+#define INDEX_TARGET   "../../" /* start of an entry's target; the address follows */
+#define MACHINE_DIGITS 8	/* length of the machine ID's hash */
 
 /* ---- directories ----------------------------------------------------------------------------- */
 
@@ -59,7 +62,7 @@ int index_open(struct lease_store *store, struct hw_err *e)
 	return 0;
 }
 
-/* Both names are "MACHINE-BOOT", and either part may be empty. Boot IDs are globally unique. */
+/* Both names are "MACHINE-BOOT"; either part may be empty. Boot IDs of all machines differ. */
 static enum index_origin find_origin(const char *name, const char *own)
 {
 	size_t machine = strcspn(name, "-"), own_machine = strcspn(own, "-");
@@ -169,7 +172,8 @@ int index_get(int dir, const struct lease_owner *owner, unsigned n, struct hw_ip
 	return index_read(dir, name, ret_ip);
 }
 
-/* The name of the owner's entry for an address. Return: 1 if found, 0 if not */
+/* Finds the name of the owner's entry for an address.
+ * Return: 1 if found, 0 if not, or a negative errno */
 static int find_entry(int dir, const struct lease_owner *owner, const struct hw_ip *ip,
 		      char ret_name[INDEX_NAME])
 {
@@ -190,7 +194,8 @@ bool index_has(int dir, const struct lease_owner *owner, const struct hw_ip *ip)
 	return find_entry(dir, owner, ip, name) > 0;
 }
 
-/* Create an entry under the first number that is unused, or whose lease the owner does not have. */
+/* Creates an entry with the first number that is unused, or that is used by an entry whose lease
+ * the owner no longer has. */
 static int link_entry(const struct lease_store *store, const struct lease_owner *owner,
 		      const char *target)
 {
@@ -274,7 +279,7 @@ int index_remove(int dir, const struct lease_owner *owner, const struct hw_ip *i
 	return r > 0 ? index_remove_entry(dir, name) : r;
 }
 
-/* ---- when the ADD of an entry finished ---------------------------------------------------------- */
+/* ---- when the ADD of an entry finished ---------------------------------------------------- */
 
 int index_set_finished(int dir, const struct lease_owner *owner, unsigned n, struct hw_err *e)
 {
@@ -291,7 +296,8 @@ int index_set_finished(int dir, const struct lease_owner *owner, unsigned n, str
 		       : err_set(e, -errno, "set the time of index entry %s", name);
 }
 
-/* An unreadable time counts as now, so that the entry is never taken for that of a dead ADD. */
+/* If the time is unreadable, returns the current time, so that the entry is never mistaken for that
+ * of an ADD that was killed. */
 static int64_t read_finished(int dir, const char *name)
 {
 	struct stat st;
@@ -301,7 +307,7 @@ static int64_t read_finished(int dir, const char *name)
 	int64_t at = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
 	if (at > time_boot())
 		return 0;
-	/* Some file systems store whole seconds: assume the end of that second. */
+	/* Some file systems store only whole seconds: assume the end of that second. */
 	return st.st_mtim.tv_nsec ? at : at + 999999999;
 }
 

@@ -2,8 +2,9 @@
 /*
  * plugins/host-local/index.h - the index of leases by owner
  *
- * The format, and why upstream's plugin cannot corrupt it: see index.c. An owner's entries are
- * numbered from 0 without gaps. @dir is a boot's directory of the index; -1 counts as empty.
+ * index.c describes the format, and why upstream's plugin cannot corrupt the index. An owner's
+ * entries are numbered from 0 without gaps. In all functions, @dir is the index directory of one
+ * boot; -1 is treated as an empty directory.
  */
 #ifndef PLUGINS_HOST_LOCAL_INDEX_H
 #define PLUGINS_HOST_LOCAL_INDEX_H
@@ -17,8 +18,8 @@
 
 enum index_origin {
 	INDEX_THIS_BOOT,
-	INDEX_EARLIER_BOOT,  /* of this machine */
-	INDEX_OTHER_MACHINE, /* that shares the directory; its leases are left alone */
+	INDEX_EARLIER_BOOT,  /* an earlier boot of this machine */
+	INDEX_OTHER_MACHINE, /* its leases are not changed */
 	INDEX_UNKNOWN,	     /* the machine ID or boot ID is missing */
 };
 
@@ -33,7 +34,8 @@ struct index_dirs {
 	size_t n;
 };
 
-/* Open this boot's directory. A missing one is success: store->index is then -1. */
+/* Open this boot's directory. If it does not exist, store->index is set to -1, and the function
+ * succeeds. */
 int index_open(struct lease_store *store, struct hw_err *e);
 /* Open the directories of all boots. */
 int index_open_all(const struct lease_store *store, struct index_dirs *ret, struct hw_err *e);
@@ -57,17 +59,20 @@ int index_add(struct lease_store *store, const struct lease_owner *owner, const 
 int index_read(int dir, const char *name, struct hw_ip *ret_ip);
 int index_get(int dir, const struct lease_owner *owner, unsigned n, struct hw_ip *ret_ip);
 bool index_has(int dir, const struct lease_owner *owner, const struct hw_ip *ip);
-/* Remove an entry by its name; the owner's last entry is renamed to it, so that no gap remains.
+/* Remove an entry by its name. The owner's last entry gets its name, so that there is no gap.
  * Return: 0, or a negative errno */
 int index_remove_entry(int dir, const char *name);
-/* Remove the owner's entry for an address. A missing one is success. Return: 0, or a negative errno */
+/* Remove the owner's entry for an address. Succeeds if there is no such entry.
+ * Return: 0, or a negative errno */
 int index_remove(int dir, const struct lease_owner *owner, const struct hw_ip *ip);
 
 /* ---- when the ADD of an entry finished ----------------------------------------------------- */
 
-/* Set the time of the owner's n-th entry to now. Return: 1, 0 if there is no such entry, or an error */
+/* Set the time of the owner's n-th entry to the current time: its ADD has finished.
+ * Return: 1 if set, 0 if there is no such entry, or a negative errno */
 int index_set_finished(int dir, const struct lease_owner *owner, unsigned n, struct hw_err *e);
-/* Return: CLOCK_BOOTTIME in ns; 0 if the ADD has not finished or there is no entry; now if unreadable */
+/* Return: the time when the ADD finished, CLOCK_BOOTTIME in ns; 0 if it has not finished or there
+ * is no entry; the current time if the entry is unreadable */
 int64_t index_finished_at(int dir, const struct lease_owner *owner, const struct hw_ip *ip);
 bool index_is_finished(int dir, const struct lease_owner *owner, unsigned n);
 

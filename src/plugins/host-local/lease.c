@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/host-local/lease.c - the leases of host-local, in upstream's files
+ * plugins/host-local/lease.c - the leases of host-local, in the same files as upstream
  *
- * How:   a lease is a file named after its address, created with O_EXCL and then
- *        written: "ID\r\nIFNAME", or only the ID if upstream's plugin before 0.7
- *        wrote it. White space around the text is ignored, as by upstream.
- *        A killed writer can leave an empty file. It counts as leased, as for
- *        upstream, until a scan under the lock removes it.
- *        The modification time of the directory tells whether upstream's plugin
- *        may have added a lease: while the index is complete we set it to a
- *        time that no clock shows, and any process that adds a file changes it.
+ * How:   the file of a lease is created with O_EXCL and then written. It contains
+ *        "ID\r\nIFNAME", or only the ID if a version of upstream before 0.7 wrote
+ *        it. White space around the text is ignored, as in upstream.
+ *        A writer that is killed can leave an empty file. As in upstream, its
+ *        address is treated as leased. A scan under the lock removes the file.
+ *        The modification time of the directory shows whether upstream's plugin
+ *        may have added a lease: as long as every lease has an index entry, we
+ *        set it to a time in the past that no clock shows; any process that adds
+ *        a file changes it.
  *
- *        A release deletes first the lease and then its index entry: if it is
- *        killed in between, the next DEL finds the entry without a lease.
- *        If the caller does not know the addresses, all files have to be read:
- *        upstream's plugin, or an ADD of ours that was killed between the lease
- *        and its entry, may have made leases without an entry. This scan also
- *        removes empty leases, and finds out whether the index is complete; as
- *        long as it is, no scan is needed.
+ *        A release deletes the lease before its index entry: if the process is
+ *        killed after the first step, the next DEL finds the entry.
+ *        If the caller does not know the owner's addresses, a scan of all files
+ *        is needed: there may be leases without an index entry, written by
+ *        upstream's plugin, or by an ADD of ours that was killed before it wrote
+ *        the entry. The scan also removes empty leases, and checks whether the
+ *        index is complete. As long as the index is complete, no scan is needed.
  */
 #include "plugins/host-local/lease.h"
 
@@ -36,7 +37,7 @@
 
 #define LEASE_LOCK_MS	     60000
 #define LEASE_BREAK	     "\r\n"
-#define INDEX_COMPLETE_MTIME 77777777 /* of the directory: in 1972, which no clock shows */
+#define INDEX_COMPLETE_MTIME 77777777 /* modification time of the directory: in 1972 */
 
 /* ---- the directory -------------------------------------------------------------- */
 
@@ -53,7 +54,7 @@ static bool is_in_index(const struct lease_store *store, const struct index_dirs
 	return false;
 }
 
-/* Find out whether the index is complete, by reading all leases. */
+/* Checks whether the index is complete, by reading all leases. */
 static int check_index(struct lease_store *store, struct hw_err *e)
 {
 	AUTO(index_close_all) struct index_dirs dirs = { 0 };
@@ -91,7 +92,7 @@ int lease_open(struct lease_store *store, const char *data_dir, const char *netw
 	if (r >= 0 && mode != LEASE_READ)
 		r = lease_lock(store, e);
 	if (r >= 0 && created)
-		r = check_index(store, e); /* upstream's plugin may have added leases already */
+		r = check_index(store, e); /* upstream's plugin may already have added leases */
 	return r;
 }
 
@@ -214,7 +215,8 @@ int lease_allocate(struct lease_store *store, const struct lease_owner *owner,
 		return 1;
 	if (fd < 0)
 		return err_set(e, -errno, "create lease %s in %s", name, store->path);
-	if (strlen(text) >= LEASE_TEXT_MAX) /* lease_read() could not read it: no DEL would work */
+	/* A longer text could not be read by lease_read(), and DEL would not find the lease. */
+	if (strlen(text) >= LEASE_TEXT_MAX)
 		r = err_text(e, -ENAMETOOLONG, "container ID is too long");
 	else
 		r = file_write_fd(fd, text, strlen(text), e);
@@ -247,12 +249,20 @@ int lease_unlink(const struct lease_store *store, const struct hw_ip *ip, struct
 	return 0;
 }
 
+static int read_failed(const struct lease_store *store, const struct hw_ip *ip, int r,
+		       struct hw_err *e)
+{
+	char name[HW_IP_TEXT];
+
+	return err_set(e, r, "read lease %s in %s", hw_ip_format(ip, name), store->path);
+}
+
 int lease_release(struct lease_store *store, const struct lease_owner *owner,
 		  const struct hw_ip *ip, struct hw_err *e)
 {
 	int r = lease_match(store, ip, owner);
 	if (r < 0)
-		return err_set(e, r, "read a lease in %s", store->path);
+		return read_failed(store, ip, r, e);
 	if (r != LEASE_OWNED)
 		return 0;
 	r = lease_unlink(store, ip, e);
@@ -264,7 +274,8 @@ int lease_release(struct lease_store *store, const struct lease_owner *owner,
 
 /* ---- lists of leases ----------------------------------------------------------------- */
 
-/* Not file_walk(): with 65,000 names, its copies and its sorting take most of the time. */
+/* Does not use file_walk(), which copies and sorts the names: with 65,000 names that would take
+ * most of the time. */
 int lease_list_all(const struct lease_store *store, struct ip_list *ret_list, struct hw_err *e)
 {
 	int fd = openat(store->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -297,7 +308,7 @@ int lease_list_owned(const struct lease_store *store, const struct lease_owner *
 	return r < 0 ? err_set(e, r, "read the index of %s", store->path) : 0;
 }
 
-/* Read all leases; list those of the owner, and the empty ones. */
+/* Reads all leases, and lists those of the owner and the empty ones. */
 static int scan(const struct lease_store *store, const struct lease_owner *owner,
 		struct ip_list *ret_owned, struct ip_list *ret_empty, struct hw_err *e)
 {
@@ -308,7 +319,7 @@ static int scan(const struct lease_store *store, const struct lease_owner *owner
 		int m = lease_match(store, &all.v[i], owner);
 
 		if (m < 0)
-			return err_set(e, m, "read a lease in %s", store->path);
+			return read_failed(store, &all.v[i], m, e);
 		if (m == LEASE_OWNED || m == LEASE_ID_ONLY)
 			ip_list_add(ret_owned, &all.v[i]);
 		else if (m == LEASE_EMPTY)
@@ -330,8 +341,9 @@ int lease_has_any(const struct lease_store *store, const struct lease_owner *own
 
 /* ---- release of an owner's leases ------------------------------------------------------- */
 
-/* Release the leases that one directory of the index has for the owner, from the end.
- * @ret_unfinished: set if the ADD of one of them did not finish. Return: how many */
+/* Releases the owner's leases that one directory of the index lists, starting with the last entry.
+ * @ret_unfinished: set to true if the ADD of one of them did not finish
+ * Return: the number of released leases */
 static int release_indexed(const struct lease_store *store, int dir,
 			   const struct lease_owner *owner, bool *ret_unfinished, struct hw_err *e)
 {
@@ -351,7 +363,8 @@ static int release_indexed(const struct lease_store *store, int dir,
 		if (r >= 0)
 			r = lease_match(store, &ip, owner);
 		if (r < 0)
-			return err_set(e, r, "read a lease in %s", store->path);
+			return err_set(e, r, "read a lease of container %s in %s",
+				       owner->container_id, store->path);
 		if (r == LEASE_OWNED || r == LEASE_EMPTY) {
 			r = lease_unlink(store, &ip, e);
 			if (r < 0)
@@ -382,7 +395,8 @@ static int release_in_all_dirs(const struct lease_store *store, const struct lea
 	return r < 0 ? r : released;
 }
 
-/* Release those of a list that match as @want says. Return: how many */
+/* Releases those leases of a list for which lease_match() returns @want.
+ * Return: the number of released leases */
 static int release_matching(const struct lease_store *store, const struct lease_owner *owner,
 			    const struct ip_list *list, enum lease_match want, struct hw_err *e)
 {
@@ -391,7 +405,7 @@ static int release_matching(const struct lease_store *store, const struct lease_
 	for (size_t i = 0; i < list->n; i++) {
 		int r = lease_match(store, &list->v[i], owner);
 		if (r < 0)
-			return err_set(e, r, "read a lease in %s", store->path);
+			return read_failed(store, &list->v[i], r, e);
 		if (r != (int)want)
 			continue;
 		r = lease_unlink(store, &list->v[i], e);
@@ -402,7 +416,8 @@ static int release_matching(const struct lease_store *store, const struct lease_
 	return released;
 }
 
-/* As upstream: leases that name only the container are released only if none names the interface. */
+/* As in upstream, leases that name only the container are released only if no lease in the list
+ * names the interface too. */
 static int release_listed(const struct lease_store *store, const struct lease_owner *owner,
 			  const struct ip_list *list, struct hw_err *e)
 {
@@ -452,8 +467,8 @@ static int add_stale(void *ctx, const struct file_entry *entry, struct hw_err *e
 	if (index_read(w->dir, entry->name, &ip) <= 0 ||
 	    lease_matches_entry(w->store, entry->name, &ip) <= 0)
 		return 0;
-	/* The owner may have leased the address again since the boot: a killed DEL may have left
-	 * the old entry. */
+	/* The entry may be left from a DEL that was killed, and the owner may have leased the same
+	 * address again since the boot. */
 	if (lease_read(w->store, &ip, &t, NULL) > 0 && t.owner.ifname &&
 	    index_finished_at(w->store->index, &t.owner, &ip) > 0)
 		return 0;
@@ -499,7 +514,7 @@ int lease_release_stale(struct lease_store *store, struct hw_err *e)
 	return r < 0 ? r : (int)list.n;
 }
 
-/* ---- the address allocated last -------------------------------------------------------- */
+/* ---- the address last allocated -------------------------------------------------------- */
 
 struct hw_ip lease_last_reserved(const struct lease_store *store, size_t set)
 {
@@ -514,7 +529,7 @@ struct hw_ip lease_last_reserved(const struct lease_store *store, size_t set)
 	return ip;
 }
 
-/* Written in place, which works on a full disk. */
+/* Overwrites the file instead of replacing it: that also works on a full disk. */
 int lease_set_last_reserved(const struct lease_store *store, size_t set, const struct hw_ip *ip,
 			    struct hw_err *e)
 {

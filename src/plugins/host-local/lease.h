@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/host-local/lease.h - the leases of host-local, in upstream's files
+ * plugins/host-local/lease.h - the leases of host-local, in the same files as upstream
  *
- * What:  DATADIR/NETWORK/<address>, one file per lease that contains its owner,
- *        `lock` and `last_reserved_ip.<set>`, all as upstream's plugin writes and
- *        reads them, so that both plugins can use the same directory in turn.
- *        An index beside them (see index.c) finds the leases of an owner without
- *        reading all files.
- * Rules: O_EXCL on the lease's file prevents that an address is leased twice.
- *        Every change is made under the lock, which upstream takes too;
- *        therefore an empty lease seen under the lock was left by a writer that
- *        was killed. The wall clock is never used.
+ * What:  a lease is the file DATADIR/NETWORK/<address>, which contains its owner.
+ *        The same directory has the files `lock` and `last_reserved_ip.<set>`.
+ *        Names and formats are the same as in upstream, so that both plugins can
+ *        use the same directory in turn. An index in a subdirectory (see index.c)
+ *        finds the leases of an owner without reading all files.
+ * Rules: the file of a lease is created with O_EXCL, so that an address cannot be
+ *        leased twice. Every change is made under the lock, which upstream uses
+ *        too. Therefore an empty lease that is found under the lock was left by a
+ *        writer that was killed. The wall clock is never used.
  */
 #ifndef PLUGINS_HOST_LOCAL_LEASE_H
 #define PLUGINS_HOST_LOCAL_LEASE_H
@@ -53,29 +53,31 @@ enum lease_mode {
 
 /*
  * Open the leases of a network.
- * @store: starts as LEASE_STORE_INIT; the caller calls lease_close() also after a failure
- * Return: 0; -ENOENT if the directory does not exist and @mode is not LEASE_CREATE; other errors
+ * @store: initialized with LEASE_STORE_INIT. Call lease_close() also after an error
+ * Return: 0; -ENOENT if the directory does not exist and @mode is not LEASE_CREATE; or another
+ * error
  */
 int lease_open(struct lease_store *store, const char *data_dir, const char *network,
 	       enum lease_mode mode, struct hw_err *e);
-/* Lock out all other writers, upstream's plugin too, until lease_close(). CNI code 11 on timeout */
+/* Acquire the lock, which excludes all other writers, including upstream's plugin, until
+ * lease_close(). A timeout is an error with CNI code 11. */
 int lease_lock(struct lease_store *store, struct hw_err *e);
 void lease_close(struct lease_store *store);
 
 /* ---- one lease ------------------------------------------------------------------------ */
 
-#define LEASE_TEXT_MAX 4096 /* of container ID and interface name together */
+#define LEASE_TEXT_MAX 4096 /* limit for container ID and interface name together */
 
 struct lease_text {
 	char text[LEASE_TEXT_MAX];
-	/* Points into text. No container_id: the owner is unknown. Empty container_id and no
-	 * ifname: the file is empty. Only a container_id: written by upstream before 0.7. */
+	/* Points into text. container_id NULL: the owner is unknown. container_id "" and ifname
+	 * NULL: the file is empty. Only ifname NULL: written by upstream before version 0.7. */
 	struct lease_owner owner;
 };
 
 /*
  * Read the owner of a lease. The owner is unknown if the lease is not a regular file or too long.
- * @ret_st: of the lease's file; may be NULL
+ * @ret_st: attributes of the lease's file; may be NULL
  * Return: 1 if the address is leased, 0 if not, or a negative errno
  */
 int lease_read(const struct lease_store *store, const struct hw_ip *ip, struct lease_text *ret,
@@ -91,50 +93,53 @@ enum lease_match {
 /* Compare the owner of a lease with @owner. Return: enum lease_match, or a negative errno */
 int lease_match(const struct lease_store *store, const struct hw_ip *ip,
 		const struct lease_owner *owner);
-/* Is the lease's owner the one that the index entry is named after? 1: yes; 0: no, or not leased;
- * or a negative errno */
+/* Does the name of the index entry contain the hash of the lease's owner?
+ * Return: 1 if so; 0 if not, or if the address is not leased; or a negative errno */
 int lease_matches_entry(const struct lease_store *store, const char *entry, const struct hw_ip *ip);
 
-/* Create a lease and its index entry. Leaves nothing behind after a failure.
- * Return: 0, or 1 if the address is already leased */
+/* Create a lease and its index entry. After an error neither of them exists.
+ * Return: 0; 1 if the address is already leased */
 int lease_allocate(struct lease_store *store, const struct lease_owner *owner,
 		   const struct hw_ip *ip, struct hw_err *e);
-/* Mark all leases of the owner as finished: a GC that was called earlier keeps them. */
+/* Mark all leases of the owner as finished. A GC that was called before this keeps them. */
 int lease_finish(struct lease_store *store, const struct lease_owner *owner, struct hw_err *e);
-/* Delete the file of a lease, whatever its owner. A missing file is success. */
+/* Delete the file of a lease, without checking its owner. Succeeds if the file does not exist. */
 int lease_unlink(const struct lease_store *store, const struct hw_ip *ip, struct hw_err *e);
-/* Release one lease and its index entry, if @owner owns it. Return: 1 if released, 0 if not owned */
+/* If @owner owns the lease, release it and remove its index entry.
+ * Return: 1 if released, 0 if not */
 int lease_release(struct lease_store *store, const struct lease_owner *owner,
 		  const struct hw_ip *ip, struct hw_err *e);
 
 /* ---- many leases ---------------------------------------------------------------------- */
 
-/* All leased addresses, sorted: one walk through the directory. */
+/* List all leased addresses, sorted, by reading the directory. */
 int lease_list_all(const struct lease_store *store, struct ip_list *ret_list, struct hw_err *e);
-/* The owner's leases of this boot, by the index alone. */
+/* List the owner's leases of this boot. Uses only the index. */
 int lease_list_owned(const struct lease_store *store, const struct lease_owner *owner,
 		     struct ip_list *ret_list, struct hw_err *e);
-/* The leases that this machine made before its last boot, sorted. Their pods no longer exist. */
+/* List the stale leases, sorted: those that this machine created before its last boot. Their pods
+ * no longer exist. */
 int lease_list_stale(const struct lease_store *store, struct ip_list *ret_list, struct hw_err *e);
 
-/* Has the owner any lease, by the index or else by reading all files? 1: yes, 0: no */
+/* Does the owner have a lease? Uses the index and, if that has no lease, reads all files.
+ * Return: 1 if so, 0 if not */
 int lease_has_any(const struct lease_store *store, const struct lease_owner *owner,
 		  struct hw_err *e);
 
 /*
- * Release all leases of an owner: those in the index; those among @known; and, if @known is empty
- * and the index may be incomplete, or if the index shows an unfinished ADD, also those that are
- * found by reading all files.
- * @known: addresses that the owner had according to a result
+ * Release all leases of an owner: those in the index and those among @known. All files are read to
+ * find more leases in two cases: if @known is empty and the index may be incomplete, and if the
+ * index shows that an ADD of the owner did not finish.
+ * @known: addresses that the owner has according to a previous result
  */
 int lease_release_all(struct lease_store *store, const struct lease_owner *owner,
 		      const struct ip_list *known, struct hw_err *e);
-/* Release the stale leases. Return: how many */
+/* Release all stale leases. Return: the number of released leases */
 int lease_release_stale(struct lease_store *store, struct hw_err *e);
 
-/* ---- the address allocated last from a set ----------------------------------------------- */
+/* ---- the address last allocated from a set ----------------------------------------------- */
 
-/* Return: family 0 if unknown */
+/* Return: the address last allocated from the set; family 0 if unknown */
 struct hw_ip lease_last_reserved(const struct lease_store *store, size_t set);
 int lease_set_last_reserved(const struct lease_store *store, size_t set, const struct hw_ip *ip,
 			    struct hw_err *e);

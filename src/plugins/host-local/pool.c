@@ -2,11 +2,11 @@
 /*
  * plugins/host-local/pool.c - the configuration of host-local: range sets and requested addresses
  *
- * How:   the sets are runtimeConfig.ipRanges, then the single range of the older
- *        form, then ipam.ranges. The index of a set in this order is the number
- *        in the name of its last_reserved_ip file. The requested addresses are
- *        those of CNI_ARGS, args.cni.ips and runtimeConfig.ips, in this order; a
- *        prefix length is dropped.
+ * How:   the sets are those in runtimeConfig.ipRanges, then the single range of the
+ *        older format, then those in ipam.ranges. The index of a set in this order
+ *        is the number in the name of its last_reserved_ip file. The requested
+ *        addresses are those in CNI_ARGS, args.cni.ips and runtimeConfig.ips, in
+ *        this order; a prefix length is ignored.
  */
 #include "plugins/host-local/pool.h"
 
@@ -26,14 +26,14 @@
 		{ "rangeStart", HW_IP, HW_AT(type, member.start),                                  \
 		  .help = "first address to allocate; default: the first of the subnet" },         \
 		{ "rangeEnd", HW_IP, HW_AT(type, member.end),                                      \
-		  .help = "last address to allocate; default: the last of the subnet, without "    \
-			  "IPv4's broadcast address" },                                            \
+		  .help = "last address to allocate; default: the last of the subnet (IPv4: the "  \
+			  "one before the broadcast address)" },                                   \
 	{                                                                                          \
 		"gateway", HW_IP, HW_AT(type, member.gateway),                                     \
-			.help = "never allocated; default: the first address of the subnet"        \
+			.help = "gateway; never allocated; default: first address of the subnet"   \
 	}
 
-/* RANGE_FIELDS needs a member to address. */
+/* RANGE_FIELDS takes the name of a member, so the range needs a struct around it. */
 struct range_object {
 	struct range range;
 };
@@ -54,7 +54,7 @@ static const struct hw_field pool_ipam_fields[] = {
 	  .def = "\"/var/lib/cni/networks\"",
 	  .help = "directory of the leases, with a subdirectory for each network" },
 	{ "resolvConf", HW_STRING, HW_AT(struct pool_ipam, resolv_conf),
-	  .help = "a resolv.conf file to copy to the dns of the result" },
+	  .help = "a file in the format of resolv.conf; copied to the dns of the result" },
 	{ 0 },
 };
 

@@ -2,8 +2,8 @@
 /*
  * plugins/host-local/pool.h - the configuration of host-local: range sets and requested addresses
  *
- * What:  collects both from all the places where upstream looks for them, in
- *        upstream's order and with upstream's error texts.
+ * What:  collects range sets and requested addresses from the same places, in the
+ *        same order and with the same error texts as upstream.
  */
 #ifndef PLUGINS_HOST_LOCAL_POOL_H
 #define PLUGINS_HOST_LOCAL_POOL_H
@@ -14,8 +14,9 @@
 
 struct pool_conf {
 	struct pool_ipam {
-		struct range single; /* the older form: one range beside the other keys */
-		char *ranges;	     /* JSON: a list of sets, each a list of ranges */
+		struct range
+			single; /* older format: the keys of a single range, directly in "ipam" */
+		char *ranges;	/* JSON: a list of sets, each a list of ranges */
 		struct hw_list routes;
 		char *data_dir;
 		char *resolv_conf;
@@ -27,7 +28,7 @@ struct pool_conf {
 		} cni;
 	} args;
 	struct pool_runtime {
-		char *ranges; /* JSON, as in ipam */
+		char *ranges; /* JSON, in the same format as in ipam */
 		struct hw_strings ips;
 	} runtime;
 };
@@ -37,12 +38,12 @@ extern const struct hw_field pool_fields[];
 struct pool {
 	struct range_set *sets;
 	size_t n;
-	struct ip_list requested; /* not sorted: in the order of the sources */
+	struct ip_list requested; /* not sorted: in the order in which they were read */
 };
 
 /*
  * Collect and check the sets and the requested addresses.
- * @pool:    the caller calls pool_done() also after a failure
+ * @pool:    call pool_done() also after an error
  * @args:    CNI_ARGS
  * @version: cniVersion of the configuration
  */

@@ -70,7 +70,7 @@ static int range_init(struct range *r, struct hw_err *e)
 	if (r->end.family)
 		return range_check_bound(r, "RangeEnd", &r->end, e);
 	r->end = prefix_last(&r->subnet);
-	if (r->end.family == AF_INET) /* the last one is the broadcast address */
+	if (r->end.family == AF_INET) /* the last address is the broadcast address */
 		ip_prev(&r->end, &r->end);
 	return 0;
 }

@@ -4,8 +4,8 @@
  *
  * What:  a range is a part of a subnet. A range set is a list of ranges from
  *        which each attachment gets one address.
- * Rules: plain values without I/O. Checks, defaults, the order of allocation
- *        and the error texts are upstream's.
+ * Rules: no I/O. Checks, defaults, the order of allocation and the error texts are
+ *        the same as in upstream.
  */
 #ifndef PLUGINS_HOST_LOCAL_RANGE_H
 #define PLUGINS_HOST_LOCAL_RANGE_H
@@ -29,25 +29,27 @@ struct range_set {
 	size_t n;
 };
 
-/* Check a set, and fill in the start, end and gateway that its ranges leave out. */
+/* Check a set, and set the defaults for missing start, end and gateway addresses of its ranges. */
 int range_set_init(struct range_set *set, struct hw_err *e);
 /* Do the sets have an address in common? */
 bool range_set_overlaps(const struct range_set *a, const struct range_set *b);
 /* Return: the range that contains the address, or NULL */
 const struct range *range_set_find(const struct range_set *set, const struct hw_ip *ip);
-/* Return: "A-B,C-D", to be freed by the caller */
+/* Return: a text such as "A-B,C-D"; the caller frees it */
 char *range_set_format(const struct range_set *set);
 
-/* An iterator over the addresses of a set, without the gateways. It wraps around once. */
+/* An iterator over all addresses of a set, except the gateways. After the last address it continues
+ * with the first, until all were visited. */
 struct range_walk {
 	const struct range_set *set;
-	size_t at; /* index of the range of cur */
+	size_t at; /* index of the range that contains cur */
 	struct hw_ip cur, first;
 };
 
-/* Start after @last, or at the first address if @last is not in the set. */
+/* Start a walk after @last, or at the first address if @last is not in the set. */
 void range_walk_init(struct range_walk *w, const struct range_set *set, const struct hw_ip *last);
-/* Advance w->cur. Return: its range, or NULL if all addresses have been visited */
+/* Move w->cur to the next address. Return: the range of that address, or NULL at the end of the
+ * walk */
 const struct range *range_walk_next(struct range_walk *w);
 
 struct ip_list {

@@ -2,9 +2,9 @@
 /*
  * plugins/host-local/resolv.c - read resolv.conf into the dns of a result
  *
- * Parsed as upstream does: # and ; start a comment only at the beginning of a
- * line; nameserver and domain take one word; the last domain line counts;
- * search and options take all words of all lines.
+ * The file is parsed as in upstream: # and ; start a comment only at the beginning of a line;
+ * nameserver and domain take one word; if there are several domain lines, the last one is used;
+ * search and options take all words of all their lines.
  */
 #include "plugins/host-local/resolv.h"
 

@@ -9,7 +9,7 @@
 
 #include "base/err.h"
 
-/* Both add to @dns. resolv_parse() modifies @text. */
+/* Both functions append to @dns. resolv_parse() modifies @text. */
 int resolv_read(const char *path, struct hw_dns *dns, struct hw_err *e);
 void resolv_parse(char *text, struct hw_dns *dns);
 

@@ -2,7 +2,7 @@
 /*
  * plugins/host-local/test-lease.c - unit tests of leases, their index and GC
  *
- * test/host-local.bats tests that upstream's plugin understands the same files.
+ * That upstream's plugin can use the same files is tested in test/host-local.bats.
  */
 #include "plugins/host-local/lease.h"
 
@@ -40,7 +40,8 @@ static int allocate(struct lease_store *store, const struct lease_owner *owner, 
 	return r;
 }
 
-/* "10.1.0.2 10.1.0.3": the leases of an owner by the index; owner NULL: all leases */
+/* Return: a text such as "10.1.0.2 10.1.0.3": the owner's leases according to the index, or with
+ * owner NULL all leases */
 static char *format_leases(const struct lease_store *store, const struct lease_owner *owner)
 {
 	AUTO(ip_list_done) struct ip_list l = { 0 };
@@ -113,7 +114,7 @@ static void list_owned(void **state)
 	assert_leases(&store, NULL, "10.1.0.5");
 }
 
-/* Another program has changed a lease without changing the index. */
+/* Another program changes a lease but not the index. */
 static void lease_changed_outside(void **state)
 {
 	AUTO(lease_close) struct lease_store store = LEASE_STORE_INIT;
@@ -133,14 +134,14 @@ static void release_without_index(void **state)
 	AUTO(lease_close) struct lease_store store = LEASE_STORE_INIT;
 
 	open_store(*state, &store);
-	lease_close(&store); /* upstream's plugin writes leases under the lock */
+	lease_close(&store); /* releases the lock: now upstream's plugin could write these leases */
 	place_write(*state, "net/10.1.0.2", "alice\r\neth0", 0600);
 	place_write(*state, "net/10.1.0.3", "alice", 0600);
 	place_write(*state, "net/10.1.0.4", "", 0600);
 	place_write(*state, "net/last_reserved_ip.0", "alice\r\neth0", 0600);
 	open_store(*state, &store);
 	assert_leases(&store, NULL, "10.1.0.2 10.1.0.3 10.1.0.4");
-	release_all(&store, &alice, "10.9.0.1"); /* addresses are known: no scan */
+	release_all(&store, &alice, "10.9.0.1"); /* with a known address there is no scan */
 	assert_leases(&store, NULL, "10.1.0.2 10.1.0.3 10.1.0.4");
 	release_all(&store, &alice, NULL);
 	assert_leases(&store, NULL, "10.1.0.3");
@@ -218,7 +219,8 @@ static void gc_removes_strays(void **state)
 	lease_close(&store);
 	assert_ok(lease_open(&again, ((struct place *)*state)->dir, "net", LEASE_READ, &e), e);
 	assert_ok(lease_gc(&again, &options, &e), e);
-	assert_leases(&again, NULL, "10.1.0.3"); /* without a list of valid attachments */
+	/* without a list of valid attachments, GC keeps the finished lease */
+	assert_leases(&again, NULL, "10.1.0.3");
 	assert_leases(&again, &alice, "10.1.0.3");
 	assert_int_equal(lease_has_any(&again, &alice, &e), 1);
 	assert_int_equal(lease_has_any(&again, &bob, &e), 0);
@@ -227,23 +229,25 @@ static void gc_removes_strays(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		PLACE_TEST("lease: an address is leased once, in upstream's format", allocate_once),
-		PLACE_TEST("lease: the index lists an owner's leases, also after one in the middle "
+		PLACE_TEST(
+			"lease: an address cannot be leased twice; the file has upstream's format",
+			allocate_once),
+		PLACE_TEST("lease: the index lists an owner's leases, even after one in the middle "
 			   "was released",
 			   list_owned),
-		PLACE_TEST("lease: an index entry counts only while its lease names the same owner",
+		PLACE_TEST("lease: an index entry is ignored if its lease names another owner",
 			   lease_changed_outside),
-		PLACE_TEST("lease: a scan finds unindexed leases and removes empty ones",
-			   release_without_index),
-		PLACE_TEST("lease: a lease is marked as finished when its ADD finishes, not before",
-			   finish),
-		PLACE_TEST("lease: the last address of a set is stored; a truncated file is "
-			   "ignored",
+		PLACE_TEST(
+			"lease: a scan finds leases without an index entry and removes empty ones",
+			release_without_index),
+		PLACE_TEST("lease: a lease is not finished until lease_finish() is called", finish),
+		PLACE_TEST("lease: the last allocated address of a set is stored; a truncated file "
+			   "is ignored",
 			   last_reserved),
-		PLACE_TEST("lease: white space around the owner is ignored; unusual files have an "
-			   "unknown owner",
+		PLACE_TEST("lease: white space around the owner is ignored; a symbolic link or an "
+			   "oversized file has an unknown owner",
 			   unusual_files),
-		PLACE_TEST("lease: GC removes index entries without a lease, and leaves no gap",
+		PLACE_TEST("lease: GC removes index entries without a lease and leaves no gap",
 			   gc_removes_strays),
 	};
 

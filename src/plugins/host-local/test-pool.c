@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/host-local/test-pool.c - unit tests of host-local's configuration, and of resolv.conf
+ * plugins/host-local/test-pool.c - unit tests of the configuration of host-local, and of reading
+ * resolv.conf
  */
 #include "plugins/host-local/pool.h"
 
@@ -17,7 +18,7 @@
 #include "base/str.h"
 #include "plugins/host-local/resolv.h"
 
-/* "SETS | REQUESTED", or the error */
+/* Return: "SETS | REQUESTED", or the error message */
 static char *pool_text(const char *json, const char *args, const char *version)
 {
 	AUTO(pool_done) struct pool pool = { 0 };
@@ -125,12 +126,12 @@ static void resolv(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "pool: sets of the runtime come first, then the single range, then ipam.ranges",
+		{ "pool: sets are ordered: runtimeConfig.ipRanges, the single range, ipam.ranges",
 		  order_of_sets },
-		{ "pool: requested addresses come from three places, without duplicates",
+		{ "pool: requested addresses are collected from three places, without duplicates",
 		  requested },
-		{ "pool: each invalid configuration has its error text", errors },
-		{ "resolv: comments, repeated lines and words are parsed as by upstream", resolv },
+		{ "pool: each invalid configuration is rejected with its own message", errors },
+		{ "resolv: comments, repeated lines and words are parsed as in upstream", resolv },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

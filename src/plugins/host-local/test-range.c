@@ -36,7 +36,7 @@ static struct range range(const char *subnet, const char *start, const char *end
 	return r;
 }
 
-/* The addresses of a walk that starts after @last, at most 40. */
+/* Return: the first 40 addresses of a walk that starts after @last */
 static char *format_walk(const struct range_set *set, const char *last)
 {
 	AUTO(buf_done) struct buf b = { 0 };
@@ -174,12 +174,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		{ "range: missing bounds and gateways get defaults, for both families", defaults },
-		{ "range: each invalid range has upstream's error text", errors },
-		{ "range: a set has one address family, and no address twice", sets },
+		{ "range: each invalid range is rejected with the same message as in upstream",
+		  errors },
+		{ "range: a set with two address families or with overlapping ranges is rejected",
+		  sets },
 		{ "range: a walk visits all ranges from any address, wraps around and skips "
 		  "gateways",
 		  walks },
-		{ "range: a range that consists of its gateway has no address to allocate",
+		{ "range: a range that contains only its gateway has no address to allocate",
 		  only_gateways },
 	};
 

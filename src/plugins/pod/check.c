@@ -42,7 +42,8 @@ static int find_pod_iface(const struct hw_call *call, const struct hw_iface **re
 	return err_text(e, -EINVAL, "prevResult has no container interface \"%s\"", call->ifname);
 }
 
-/* The interface that the record names; without a record the first one of the host in the result. */
+/* Finds the host end in the previous result: the interface that the record names, or without a
+ * record the first interface on the host that is not the bridge. */
 static const struct hw_iface *find_host_iface(const struct hw_call *call, const char *bridge)
 {
 	const struct pod_link_record *record = call->created;
@@ -72,8 +73,9 @@ int pod_check_mac(const struct hw_iface *iface, const struct link *link, struct 
 }
 
 /*
- * Has tuning changed the pod's end? Then the MTU is left to tuning's own CHECK; the MAC address in the
- * result is the changed one. Upstream's tuning leaves a file, ours also a record.
+ * Has the plugin tuning changed the pod's interface? If so, tuning's own CHECK compares the MTU.
+ * (The previous result contains the changed MAC address, so that is compared here.) Upstream's
+ * tuning leaves a file; ours also leaves a record.
  */
 static bool is_tuned(const struct hw_call *call)
 {
@@ -88,7 +90,7 @@ static bool is_tuned(const struct hw_call *call)
 			   &record, &ignored) > 0;
 }
 
-/* @mtu: 0: any */
+/* @mtu: expected MTU; 0: any */
 static int check_end(struct rtnl *nl, const struct hw_iface *iface, int mtu, struct link *ret_link,
 		     struct hw_err *e)
 {

@@ -13,7 +13,7 @@
 
 const struct hw_field ipam_fields[] = {
 	{ "type", HW_STRING, HW_AT(struct ipam_conf, type),
-	  .help = "name of the IPAM plugin, whose own keys are in the same object" },
+	  .help = "name of the IPAM plugin; the keys of that plugin are in the same object" },
 	{ 0 },
 };
 
@@ -70,7 +70,7 @@ int ipam_delegate(struct hw_call *call, const struct ipam_conf *ipam, const char
 
 bool ipam_is_missing(const struct hw_err *e)
 {
-	/* Errors of the plugin itself have the CNI domain. */
+	/* Errors that the plugin itself reported have the CNI domain. */
 	return e->code == -ENOENT && e->domain != HW_DOMAIN_CNI;
 }
 

@@ -63,7 +63,7 @@ static char *format_host_name(const struct hw_call *call, unsigned attempt)
 	return str_printf(NAME_PREFIX "%08x", (unsigned)strtoul(hex, NULL, 16) + attempt);
 }
 
-/* Is it the host end of an earlier ADD of this attachment? */
+/* Is @name the host end that an earlier ADD of this attachment created? */
 static bool is_earlier(const struct hw_call *call, const char *name)
 {
 	const struct pod_link_record *earlier = call->earlier;
@@ -86,8 +86,8 @@ static int refuse_existing(const struct pod_link *l, const struct hw_call *call,
 			call->ifname, host);
 }
 
-/* The name must be unused: a DEL after a crash deletes the link of that name. If all names are
- * taken, the last one is returned, and creating the pair fails. */
+/* Chooses an unused name, because a DEL after a crash deletes the link that has the recorded name.
+ * If all names are in use, returns the last one; creating the pair then fails. */
 static int choose_name(const struct pod_link *l, const struct hw_call *call, char **ret_name,
 		       struct hw_err *e)
 {
@@ -123,8 +123,8 @@ int pod_link_plan(struct pod_link *l, struct hw_call *call, bool leases, struct 
 
 /* ---- ADD --------------------------------------------------------------------------------- */
 
-/* A veth uses one queue by default. Unless told so, the kernel creates one per CPU and frees all but
- * one again, which costs two grace periods. */
+/* A veth uses one queue by default. If the request does not contain the number, the kernel creates
+ * one queue per CPU and then frees all but one, which costs two RCU grace periods. */
 #define QUEUES 1
 
 static int create_pair(struct pod_link *l, const struct hw_call *call,
@@ -155,7 +155,8 @@ static int create_pair(struct pod_link *l, const struct hw_call *call,
 	return r;
 }
 
-/* One of the names is taken. In the pod that is an error; on the host the next name is tried. */
+/* Called after -EEXIST: one of the two names is in use. If it is the name in the pod, that is an
+ * error; if it is the name on the host, tries the next names. */
 static int create_under_next_name(struct pod_link *l, struct hw_call *call,
 				  const struct pod_link_options *options, struct hw_err *e)
 {
@@ -182,7 +183,7 @@ int pod_link_create(struct pod_link *l, struct hw_call *call,
 	struct hw_err ignored;
 	int r = 0;
 
-	/* The pod has lost its end of the earlier pair: delete the host's end. */
+	/* An earlier ADD created this link, and the pod has lost its end of that pair. */
 	if (is_earlier(call, record->host))
 		r = link_delete(l->nl, record->host, e);
 	if (r >= 0)
@@ -197,7 +198,7 @@ int pod_link_create(struct pod_link *l, struct hw_call *call,
 	if (r < 0)
 		return r;
 	(void)sysctl_write_conf(-1, AF_INET6, l->host.name, "accept_ra", "0", &ignored);
-	/* Both are off on a new port. */
+	/* On a new port both are already off. */
 	if (options->hairpin || options->isolated)
 		bridge_port_set(l->nl, &l->host, options->hairpin, options->isolated);
 	return rtnl_commit(l->nl, e);
@@ -215,7 +216,7 @@ void pod_link_report(struct hw_call *call, const struct link *link, const char *
 
 /* ---- DEL --------------------------------------------------------------------------------- */
 
-/* A link of that name that is not a veth was not made by these plugins, and stays. */
+/* Does not delete a link of another kind: it was not created by these plugins. */
 static int delete_veth(struct rtnl *nl, const char *name, struct hw_err *e)
 {
 	struct link link;
@@ -241,9 +242,9 @@ static int delete_in_pod(const struct hw_call *call, struct hw_err *e)
 }
 
 /*
- * Delete the host end that the record names. Without a record, or if that link does not exist
- * because it was renamed, delete the pod's interface. An undo deletes only what its ADD made: an
- * interface of the pod that existed before stays.
+ * Deletes the host end that the record names. Without a record, or if that link does not exist
+ * because it was renamed, deletes the pod's interface instead. The undo of a failed ADD deletes
+ * only the pair that this ADD created: an interface that the pod had before is not deleted.
  */
 static int delete_pair(const struct hw_call *call, struct hw_err *e)
 {
@@ -277,7 +278,8 @@ int pod_link_teardown(struct hw_call *call, const struct ipam_conf *ipam,
 	r = pod_rules_delete(call, rules, e);
 	if (r < 0)
 		return r;
-	/* The undo of an ADD that did not call IPAM, or did not find it, does not need it. */
+	/* An undo has no lease to release if its ADD did not call IPAM or did not find the IPAM
+	 * plugin. */
 	if (undo && !record->leased)
 		return 0;
 	r = ipam_delegate(call, ipam, "DEL", e);

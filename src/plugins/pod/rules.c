@@ -46,7 +46,7 @@ int pod_rules_status(const struct pod_rules *rules, struct hw_err *e)
 
 /* ---- elements ----------------------------------------------------------------------------- */
 
-/* The elements that a record describes; a malformed address in it has none. */
+/* Appends the elements that a record describes. Malformed addresses in the record are skipped. */
 static void add_elems(struct nft_elems *elems, const struct hw_call *call,
 		      const struct pod_link_record *record)
 {
@@ -83,8 +83,8 @@ static void link_record_done(struct pod_link_record *record)
 }
 AUTO_VALUE_DEFINE(link_record_done, struct pod_link_record);
 
-/* All elements of the record. If this ADD, on top of an earlier one, did not finish, also those of
- * the earlier one. */
+/* Appends all elements of the record. If the record contains the record of an earlier ADD, because
+ * the later ADD was interrupted, appends the elements of the earlier one too. */
 static void add_recorded(struct nft_elems *elems, const struct hw_call *call)
 {
 	AUTO(link_record_done) struct pod_link_record earlier = { 0 };
@@ -102,7 +102,7 @@ static int write_elems(struct nft *nft, const struct nft_elems *elems, struct hw
 	return elems->n ? nft_add(nft, elems->v, elems->n, elems->owner, NULL, e) : 0;
 }
 
-/* Delete the elements of @elems that are not in @keep. */
+/* Deletes the elements of @elems that are not in @keep. */
 static int delete_others(struct nft *nft, const struct nft_elems *elems,
 			 const struct nft_elems *keep, struct hw_err *e)
 {
@@ -114,8 +114,8 @@ static int delete_others(struct nft *nft, const struct nft_elems *elems,
 	return others.n ? nft_del(nft, others.v, others.n, elems->owner, e) : 0;
 }
 
-/* Writes the new elements first, so that the pod is never without rules. After a failure the old
- * elements are restored, as far as possible. */
+/* Writes the new elements before it deletes the old ones, so that the pod is never without rules.
+ * After an error it tries to restore the old elements. */
 static int replace_elems(struct nft *nft, const struct nft_elems *old, const struct nft_elems *new,
 			 struct hw_err *e)
 {
@@ -172,9 +172,9 @@ int pod_rules_repair(struct hw_call *call, struct hw_err *e)
 /* ---- rules of upstream's plugins ------------------------------------------------------------- */
 
 struct upstream_names {
-	char chain[4 + 24 + 1];	       /* of iptables */
-	char comment[16 + 1 + 16 + 1]; /* start of the comment in nftables */
-	char *port, *mac;	       /* chains of macspoofchk */
+	char chain[4 + 24 + 1];	       /* iptables chain of ipMasq */
+	char comment[16 + 1 + 16 + 1]; /* start of the comments of ipMasq's nftables rules */
+	char *port, *mac;	       /* nftables chains of macspoofchk */
 };
 
 static void upstream_names_done(struct upstream_names *names)
@@ -233,7 +233,7 @@ static int delete_upstream_mac_check(struct nft *nft, const struct upstream_name
 	return r < 0 ? r : nft_foreign_delete_chain(nft, &mac, mac_parents, e);
 }
 
-/* Return: 1 if rules of upstream masquerade the pod's addresses of that family, 0 if not */
+/* Return: 1 if upstream's rules masquerade the pod's addresses of that family, 0 if not */
 static int has_upstream_masq(struct nft *nft, const struct upstream_names *names, int family,
 			     struct hw_err *e)
 {
@@ -243,7 +243,7 @@ static int has_upstream_masq(struct nft *nft, const struct upstream_names *names
 	return r != 0 ? r : nft_foreign_has_rule_containing(nft, &upstream_masq, names->comment, e);
 }
 
-/* Upstream's plugin made the attachment, or the record is lost. */
+/* CHECK without a record: upstream's plugin created the attachment, or the record is lost. */
 static int check_unrecorded(const struct hw_call *call, const struct pod_rules *rules,
 			    struct hw_err *e)
 {
@@ -273,7 +273,7 @@ static int check_unrecorded(const struct hw_call *call, const struct pod_rules *
 	return r < 0 ? r : 0;
 }
 
-/* Deletes our elements by their owner, and upstream's rules by their names. */
+/* DEL without a record: finds our elements by their owner, and upstream's rules by their names. */
 static int delete_unrecorded(const struct hw_call *call, const struct pod_rules *rules,
 			     struct hw_err *e)
 {

@@ -2,36 +2,37 @@
 /*
  * plugins/pod/rules.h - ipMasq and macspoofchk: a pod's nftables elements
  *
- * What:  elements of our sets (net/nft/nft.h), for bridge and ptp.
- * How:   the record has the addresses and the MAC address; the elements follow
- *        from them.
- * Rules: without a record, CHECK looks for the rules of upstream's plugin. DEL
- *        then searches the sets for elements of this owner, and also removes the
- *        rules of upstream's plugin, if it made any: nftables rules and chains
- *        of iptables-nft.
+ * What:  adds, checks and deletes a pod's elements in our sets (net/nft/nft.h),
+ *        for the plugins bridge and ptp.
+ * How:   the record has the pod's addresses and its MAC address; the elements are
+ *        computed from these.
+ * Rules: without a record, CHECK requires the rules of upstream's plugin. DEL
+ *        without a record searches the sets for elements of this owner, and also
+ *        removes rules that upstream's plugin created: nftables rules and
+ *        chains of iptables-nft.
  */
 #ifndef PLUGINS_POD_RULES_H
 #define PLUGINS_POD_RULES_H
 
 #include <hawser/plugin.h>
 
-/* From the configuration */
+/* The settings in the configuration */
 struct pod_rules {
-	bool masq;
-	const char *backend; /* "iptables", "nftables" or NULL: no difference, nftables is used */
-	bool mac_check;
+	bool masq;	     /* ipMasq */
+	const char *backend; /* "iptables", "nftables" or NULL; nftables is used in all cases */
+	bool mac_check;	     /* macspoofchk */
 };
 
 /* Refuse an unknown backend. */
 int pod_rules_check_conf(const struct pod_rules *rules, struct hw_err *e);
 
-/* Could an ADD write these rules? CNI code 50 if not */
+/* STATUS: could an ADD write these rules? If not, the error has CNI code 50. */
 int pod_rules_status(const struct pod_rules *rules, struct hw_err *e);
 
 /*
  * Save the record, then write the elements. The addresses are those of call->result. Elements of an
  * earlier ADD of the same attachment are replaced; if that fails, they are restored.
- * @mac: of the pod's interface
+ * @mac: MAC address of the pod's interface
  */
 int pod_rules_add(struct hw_call *call, const struct pod_rules *rules, const struct hw_mac *mac,
 		  struct hw_err *e);

@@ -2,11 +2,11 @@
 /*
  * plugins/portmap/chain.c - nftables chains for conditions and for mark bits other than 13
  *
- * What:  one chain for each distinct list of conditions, shared by all pods that have
- *        it; its name is a hash of the list. Two chains for each mark bit, like those
- *        for bit 13 in ruleset.nft, and a rule in chain "snatbits".
- * How:   chains are created before the elements that jump to them, where they are
- *        missing or have been flushed. They are never deleted.
+ * What:  each distinct list of conditions has one chain, whose name is a hash of the list.
+ *        All pods with the same conditions share the chain. Each mark bit has two chains,
+ *        like those for bit 13 in ruleset.nft, and a rule in the chain "snatbits".
+ * How:   a chain that is missing or was flushed is created before the elements that jump
+ *        to it. Chains are never deleted.
  */
 #include <errno.h>
 #include <linux/netfilter.h>
@@ -21,7 +21,7 @@
 #include "plugins/portmap/portmap.h"
 
 #define TABLE		"inet hawser"
-#define KERNEL_REJECTED "Could not process rule" /* nft's error for a rule with valid syntax */
+#define KERNEL_REJECTED "Could not process rule" /* nft: the syntax is valid, the kernel refused */
 
 void portmap_condition_chain(const char *condition, char ret_chain[PORTMAP_CHAIN])
 {
@@ -47,7 +47,8 @@ static int has_rules(struct nft *nft, const char *chain, struct hw_err *e)
 
 /* ---- conditions ------------------------------------------------------------------------------ */
 
-/* The chain is flushed first, so that it has one rule even if several processes create it. */
+/* The commands flush the chain before they add the rule, so that the chain has one rule even if
+ * several processes create it at the same time. */
 static int create_condition_chain(struct nft *nft, const char *condition, const char *key,
 				  struct hw_err *e)
 {
@@ -101,7 +102,7 @@ static int compare_mark(void *ctx, const struct nft_rule *rule, struct hw_err *e
 	return 0;
 }
 
-/* Return: 1 if "snatbits" has the rule of the bit, 0 if not */
+/* Return: 1 if the chain "snatbits" has the rule for the bit, 0 if not */
 static int has_snatbits_rule(struct nft *nft, int bit, struct hw_err *e)
 {
 	const struct nft_chain_ref place = { NFPROTO_INET, "hawser", "snatbits" };
@@ -111,7 +112,8 @@ static int has_snatbits_rule(struct nft *nft, int bit, struct hw_err *e)
 	return r < 0 ? r : search.found;
 }
 
-/* The same chains as snat13 and snatall13 of ruleset.nft, for another bit */
+/* Appends the commands that create the chains for a bit. They equal snat13 and snatall13 in
+ * ruleset.nft, except for the bit. */
 static void put_mark_chains(struct buf *text, int bit)
 {
 	static const char *const sources[] = {
@@ -145,7 +147,7 @@ static int create_mark_chains(struct nft *nft, int bit, struct hw_err *e)
 	}
 	if (r != 0)
 		return r < 0 ? r : 0;
-	/* With the lock only one of several processes adds the rule in "snatbits". */
+	/* The lock ensures that only one process adds the rule to "snatbits". */
 	r = portmap_lock_chains(&lock, e);
 	if (r >= 0)
 		r = has_snatbits_rule(nft, bit, e);
@@ -162,7 +164,7 @@ static int create_mark_chains(struct nft *nft, int bit, struct hw_err *e)
 
 /* ---- both ------------------------------------------------------------------------------------ */
 
-/* The chains of the default bit are part of ruleset.nft. */
+/* The chains for the default bit are part of ruleset.nft. */
 static bool needs_mark_chains(const struct portmap_record *record)
 {
 	return record->snat && record->mark_bit != PORTMAP_BIT;

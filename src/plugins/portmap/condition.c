@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/portmap/condition.c - conditionsV4 and conditionsV6 as nft text
+ * plugins/portmap/condition.c - translation of conditionsV4 and conditionsV6 to nft syntax
  *
- * How:   conditions in nft syntax are used as they are. Conditions in iptables
- *        syntax, which start with - or !, are translated where nft has the same
- *        match.
- * Rules: the text becomes part of one rule, so anything that could end the rule is
+ * How:   conditions in nft syntax are checked and used unchanged. Conditions in
+ *        iptables syntax, which start with - or !, are translated; only -s, -d, -i
+ *        and -o are supported.
+ * Rules: the text becomes part of one rule, so text that could end the rule is
  *        rejected. Every rejection has CNI code 7.
  */
 #include <ctype.h>
@@ -19,7 +19,7 @@
 #include "base/str.h"
 #include "plugins/portmap/portmap.h"
 
-/* Without leading and trailing blanks */
+/* Skips leading blanks. @ret_len: length without trailing blanks */
 static const char *trim(const char *word, int *ret_len)
 {
 	word += strspn(word, " ");
@@ -45,9 +45,9 @@ bool portmap_condition_is_iptables(const struct hw_strings *tokens)
 
 /* ---- nft syntax ------------------------------------------------------------------------------ */
 
-/* Words of statements that change packets or sets: nft accepts these before a verdict, but a
- * condition may only match. Counting and logging are allowed. Statements that end a rule are
- * rejected by nft. */
+/* Keywords of statements that change packets or sets. nft accepts these statements before a
+ * verdict, but a condition may only match packets; counting and logging are also allowed. nft
+ * itself rejects statements after which no other statement is allowed. */
 static const char *const statements[] = { "add", "delete", "dup",      "fwd",	 "notrack", "reset",
 					  "set", "tproxy", "synproxy", "update", "vmap" };
 
@@ -111,7 +111,7 @@ static int put_network(const char *field, const char *value, bool negated, int f
 	return 0;
 }
 
-/* "eth+" of iptables is "eth*" of nft. */
+/* "eth+" in iptables syntax is "eth*" in nft syntax. */
 static int put_interface(const char *field, const char *value, bool negated, int family,
 			 struct buf *out, struct hw_err *e)
 {
@@ -148,7 +148,7 @@ static const struct iptables_option *find_option(const char *name)
 	return NULL;
 }
 
-/* The word at *i, which is advanced; NULL at the end */
+/* Returns the next non-empty word, and advances *i. Return: NULL at the end */
 static const char *next_word(const struct hw_strings *words, size_t *i)
 {
 	while (*i < words->n && str_empty(words->v[*i]))
@@ -156,7 +156,7 @@ static const char *next_word(const struct hw_strings *words, size_t *i)
 	return *i < words->n ? words->v[(*i)++] : NULL;
 }
 
-/* Negated is "! -s VALUE", or "-s ! VALUE" in the old syntax. */
+/* A negated condition is "! -s VALUE", or in the old syntax "-s ! VALUE". */
 static int translate_iptables(const char *text, int family, struct buf *out, struct hw_err *e)
 {
 	AUTO(hw_strings_free) struct hw_strings words = { 0 };

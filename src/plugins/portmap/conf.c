@@ -2,10 +2,11 @@
 /*
  * plugins/portmap/conf.c - configuration and attachment record of portmap
  *
- * How:   "backend" only selects the syntax of conditions; our own nftables rules
- *        do the work in both cases. externalSetMarkChain is accepted and not used:
- *        our rules masquerade.
- * Rules: configurations that upstream's plugin rejects are rejected with its text.
+ * How:   "backend" selects only the syntax of the conditions; our nftables rules are
+ *        used in both cases. externalSetMarkChain is accepted but ignored, because
+ *        our own rules masquerade.
+ * Rules: a configuration that upstream's plugin rejects is rejected with the same
+ *        text.
  */
 #include <netinet/in.h>
 #include <strings.h>
@@ -39,21 +40,21 @@ static const struct hw_field runtime_fields[] = {
 
 const struct hw_field portmap_fields[] = {
 	{ "backend", HW_STRING, AT(backend),
-	  .help = "iptables or nftables: the syntax of the conditions; nftables is used in both "
-		  "cases" },
+	  .help = "syntax of conditionsV4 and conditionsV6: iptables or nftables; the rules are "
+		  "always written to nftables" },
 	{ "snat", HW_BOOL, AT(snat), .def = "true",
-	  .help = "make host ports reachable from the pod itself, from pods of its network and by "
-		  "127.0.0.1: the pod sees these connections with the host's address" },
+	  .help = "make host ports reachable from the pod itself, from pods of its network and "
+		  "at 127.0.0.1; for the pod these connections come from the host's address" },
 	{ "masqAll", HW_BOOL, AT(masq_all),
-	  .help = "with snat: the pod sees all connections with the host's address" },
+	  .help = "with snat: for the pod all connections come from the host's address" },
 	{ "markMasqBit", HW_INT, AT(mark_bit), .has = HAS(has_mark_bit), .def = "13",
-	  .help = "bit of the packet mark for packets to masquerade, 0 to 31" },
+	  .help = "bit of the packet mark, 0 to 31, that marks packets to masquerade" },
 	{ "externalSetMarkChain", HW_STRING, AT(external_chain), .has = HAS(has_external_chain),
-	  .help = "accepted and not used: this plugin masquerades without an iptables chain" },
+	  .help = "accepted but ignored: this plugin masquerades without an iptables chain" },
 	{ "conditionsV4", HW_STRINGS, AT(cond4),
-	  .help = "forward only packets that match: an nft expression, or -s, -d, -i and -o of "
-		  "iptables, with or without !" },
-	{ "conditionsV6", HW_STRINGS, AT(cond6), .help = "the same for IPv6" },
+	  .help = "forward only IPv4 packets that match this condition: an nft expression, or "
+		  "the iptables options -s, -d, -i and -o, with or without !" },
+	{ "conditionsV6", HW_STRINGS, AT(cond6), .help = "like conditionsV4, for IPv6" },
 	{ "runtimeConfig", HW_OBJECT, 0, .sub = runtime_fields,
 	  .help = "set by the runtime (capability portMappings)" },
 	{ 0 },
@@ -128,7 +129,8 @@ bool portmap_entry_applies(const struct portmap_entry *entry, const struct hw_pr
 
 /* ---- checking -------------------------------------------------------------------------------- */
 
-/* Reject iptables-specific keys with backend nftables, and the reverse. */
+/* Rejects iptables-specific keys with backend nftables, and nftables-specific keys with backend
+ * iptables. */
 static int check_backend(const struct portmap_conf *conf, struct hw_err *e)
 {
 	bool nft = str_equal(conf->backend, "nftables");
@@ -191,7 +193,7 @@ size_t portmap_pod_addresses(const struct portmap_record *record, struct hw_pref
 	return n;
 }
 
-/* The same host port on the same host address, in at least one common family */
+/* Do both ports map the same host port on the same host address, in at least one common family? */
 static bool is_same_port(const struct portmap_port *a, const struct portmap_port *b)
 {
 	return a->proto == b->proto && a->host_port == b->host_port &&
@@ -199,8 +201,8 @@ static bool is_same_port(const struct portmap_port *a, const struct portmap_port
 	       hw_ip_equal(&a->host, &b->host);
 }
 
-/* Return: 1 if one of the @n ports is the same mapping, 0 if not; an error if it has another
- * target */
+/* Return: 1 if one of the @n ports is the same mapping, 0 if not; an error if one of them maps the
+ * same host port to another port of the pod */
 static int is_duplicate(const struct portmap_entry *entry, const struct portmap_port *port,
 			const struct portmap_port *ports, size_t n, struct hw_err *e)
 {
@@ -217,7 +219,8 @@ static int is_duplicate(const struct portmap_entry *entry, const struct portmap_
 	return 0;
 }
 
-/* Append the entries for one family (@one_family), or those for both, without duplicates. */
+/* Appends the entries for one family (@one_family true), or the entries for both families (false),
+ * and skips duplicates. */
 static int read_entries(const struct portmap_conf *conf, bool one_family,
 			struct portmap_port *ports, struct portmap_record *record, struct hw_err *e)
 {
@@ -244,7 +247,7 @@ static int read_entries(const struct portmap_conf *conf, bool one_family,
 	return 0;
 }
 
-/* The pod's address is the first of its family that prevResult does not assign to another
+/* In each family, the pod's address is the first one that prevResult does not assign to another
  * interface. */
 static void read_pod_addresses(const struct hw_call *call, struct portmap_record *record)
 {
@@ -274,8 +277,8 @@ int portmap_conf_read(const struct hw_call *call, struct portmap_record *record,
 	record->masq_all = conf->snat && conf->masq_all;
 	record->mark_bit = conf->mark_bit;
 	read_pod_addresses(call, record);
-	/* An entry for one family may repeat one for both families, and is then a duplicate: so
-	 * those for both come first. */
+	/* Read the entries for both families first: an entry for one family that repeats one of
+	 * them is then recognized as a duplicate. */
 	record->entries.v = mem_new((conf->entries.n + 1) * sizeof(struct portmap_entry));
 	int r = read_entries(conf, false, ports, record, e);
 	if (r >= 0)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/portmap/conflict.c - error message for a host port that is taken
+ * plugins/portmap/conflict.c - error message for a host port that is already in use
  *
- * What:  names the container that has the port, and says how to free the port if
- *        that container no longer exists.
- * How:   the owner of an element is a hash; the attachment records have the names
- *        behind it. All records are read, which is acceptable because the ADD fails
- *        anyway.
+ * What:  the message names the container that uses the port, and says how to free
+ *        the port if that container no longer exists.
+ * How:   the owner of an element is stored as a hash of the attachment's names; the
+ *        names themselves are read from the attachment records. All records are
+ *        read; the time does not matter because the ADD fails anyway.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -20,13 +20,14 @@
 #include "cni/plugin/record.h"
 #include "plugins/portmap/portmap.h"
 
-/* All sets whose elements belong to one host port */
+/* All sets in which each element belongs to one host port */
 static const char *const sets[] = {
 	"port4",    "port6", "anyport4", "anyport6", "cond4",	 "cond6",   "anycond4",
 	"anycond6", "mark4", "mark6",	 "anymark4", "anymark6", "holder4", "holder6",
 };
 
-/* The port in a key, which is: protocol, address in some sets, port, number in some sets. */
+/* Finds the port in a key. A key consists of protocol, address (in some sets), port, and number (in
+ * some sets). */
 static const uint8_t *key_port(const struct nft_elem *elem)
 {
 	bool no_address = str_starts(elem->set, "any") || str_starts(elem->set, "holder") ||
@@ -35,7 +36,7 @@ static const uint8_t *key_port(const struct nft_elem *elem)
 	return elem->key.v + 4 + (no_address ? 0 : str_ends(elem->set, "6") ? 16 : 4);
 }
 
-/* "8080/tcp" */
+/* For example "8080/tcp". */
 static void format_port(const struct nft_elem *elem, char buf[NFT_ELEM_TEXT])
 {
 	const uint8_t *port = key_port(elem);
@@ -93,8 +94,8 @@ static int put_command(void *ctx, const struct nft_elem *elem, struct hw_err *e)
 	return 0;
 }
 
-/* Without a record, the message has the commands that delete all elements of the owner for this
- * port. */
+/* Without a record, the message contains the commands that delete all elements of the owner for
+ * this port. */
 static int conflict_without_record(struct nft *nft, const struct nft_elem *elem, const char *port,
 				   struct hw_err *e)
 {

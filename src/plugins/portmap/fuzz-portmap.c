@@ -2,8 +2,9 @@
 /*
  * plugins/portmap/fuzz-portmap.c - fuzzer for the configuration of portmap
  *
- * For every configuration that is accepted: a condition cannot end the rule that it becomes part
- * of, a host port is mapped once, and encoding and decoding the record changes nothing.
+ * Checks for every configuration that is accepted: no condition can end the rule that it becomes
+ * part of, each host port is mapped only once, and the record does not change when it is encoded
+ * and decoded.
  */
 #include <assert.h>
 #include <ctype.h>

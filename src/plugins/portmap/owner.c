@@ -3,29 +3,33 @@
  * plugins/portmap/owner.c - ownership of host ports
  *
  * What:  on each address of the host, a port belongs to one container. A port is
- *        mapped on one address or on every address. These have different keys in
- *        nftables, so the kernel does not detect that they overlap: claims do.
- *        Runtimes ask for the same host ports on each network of a container. The
- *        first attachment owns a port; the others wait for it. On DEL of the owner,
- *        the port is transferred to the oldest attachment that waits.
- * How:   an attachment that maps a port on one address, or waits for a port, has a
- *        claim: an element (protocol, port, number) of set holder4 or holder6.
- *        Numbers start at 0. A number that was ever used is also in set upto4 or
- *        upto6, without an owner; the list of claims ends at the first number that is
- *        in neither set. An ADD names, in the same transaction, the elements that
- *        must be absent.
- *        The number SHARED in upto4 says that attachments of one container have shared
- *        the port. Without it, DEL need not find out which attachments have claims,
- *        for which it would have to read all records.
- *        The owner of an element is a hash; the attachment records have the names
- *        behind it. They are read only if an ADD meets an existing element, or if a
- *        port is shared.
- * Rules: a port is transferred in one transaction, so no other container can get it
- *        in between. The lock keeps an attachment that waits from being deleted
- *        meanwhile. The lock of a network would not do: attachments of a container
- *        are on different networks.
- *        Numbers are not part of the record: DEL looks them up. If upto4 was flushed,
- *        the claims themselves still show that the list continues.
+ *        mapped either on one address or on every address. The two cases have
+ *        different keys in nftables, so the kernel does not detect an overlap
+ *        between them; claims (below) detect it.
+ *        Runtimes request the same host ports on each network of a container. The
+ *        first attachment owns the port; later attachments of the same container
+ *        wait for it. A DEL of the owner transfers the port to the attachment that
+ *        has waited longest.
+ * How:   an attachment that maps a port on one address, or that waits for a port,
+ *        has a claim: an element (protocol, port, number) in the set holder4 or
+ *        holder6. Numbers start at 0. Each number that was ever used is also in the
+ *        set upto4 or upto6, without an owner. The list of claims ends at the first
+ *        number that is in neither set. The transaction of an ADD also lists the
+ *        elements that must not exist, and fails if one of them exists.
+ *        If the set upto4 or upto6 contains the number SHARED for a port,
+ *        attachments of one container have shared this port. Otherwise DEL need not
+ *        look for attachments that wait, for which it would read all records.
+ *        The owner of an element is stored as a hash of the attachment's names; the
+ *        names themselves are read from the attachment records, but only if an ADD
+ *        finds an existing element, or if a port is shared.
+ * Rules: a port is transferred in one transaction, so that no other container can
+ *        get it. While it is transferred, the lock on the container's ports prevents
+ *        the deletion of an attachment that waits. The lock on a network would not
+ *        be enough, because the attachments of a container are on different
+ *        networks.
+ *        Numbers are not part of the record: DEL looks them up. If upto4 or upto6
+ *        was flushed, the list of claims continues as long as the elements in
+ *        holder4 or holder6 have consecutive numbers.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -43,12 +47,13 @@
 #include "plugins/portmap/portmap.h"
 
 #define LOCKS  64
-#define SHARED UINT32_MAX /* a number that no claim gets */
+#define SHARED UINT32_MAX /* special number in upto4 and upto6; never the number of a claim */
 
 /* ---- locks ----------------------------------------------------------------------------------- */
 
-/* These are the innermost locks. Lock files are never deleted: a process that waits for a
- * deleted file would not exclude one that creates it again. */
+/* No other lock is acquired while one of these is held, except as documented in portmap.h. Lock
+ * files are never deleted: a process that waits on a deleted file would not exclude a process that
+ * creates the file again. */
 static int acquire_lock(const char *name, const char *what, int *ret_fd, struct hw_err *e)
 {
 	autofree char *state = state_dir_default();
@@ -63,7 +68,7 @@ static int acquire_lock(const char *name, const char *what, int *ret_fd, struct 
 	return r < 0 ? err_ctx(e, "lock %s", what) : 0;
 }
 
-/* Containers share 64 lock files, by a hash of the container ID. */
+/* All containers together use 64 lock files; a hash of the container ID selects one. */
 int portmap_lock(const struct hw_call *call, int *ret_fd, struct hw_err *e)
 {
 	autofree char *what = str_printf("the host ports of container %s", call->container_id);
@@ -184,7 +189,7 @@ struct claim {
 	struct nft_elem elem; /* in "holder", if held */
 };
 
-/* Return: 1 if the number is part of the list of claims, 0 at its end */
+/* Return: 1 if the number is part of the list of claims, 0 if the list ends before it */
 static int get_claim(const struct portmap_batch *batch, const struct portmap_port *port,
 		     const struct hw_prefix *pod, uint32_t number, struct claim *ret_claim,
 		     struct hw_err *e)
@@ -211,7 +216,8 @@ static void put_shared_mark(struct portmap_batch *batch, const struct portmap_po
 	nft_elems_add_once(&batch->elems, number_elem("upto", port, pod, NFT_SHARED, SHARED));
 }
 
-/* For a port on every address: other containers must not have a claim, nor get one meanwhile. */
+/* For a port on every address: appends elements that make the transaction fail if another container
+ * has a claim, or gets one before the transaction. */
 static int put_no_claims(struct portmap_batch *batch, const struct portmap_port *port,
 			 const struct hw_prefix *pod, struct hw_err *e)
 {
@@ -230,7 +236,7 @@ static int put_no_claims(struct portmap_batch *batch, const struct portmap_port 
 	return r;
 }
 
-/* With the first number that is free or already ours */
+/* Appends a claim with the first number that is free or already belongs to this attachment. */
 static int put_own_claim(struct portmap_batch *batch, const struct portmap_port *port,
 			 const struct hw_prefix *pod, struct hw_err *e)
 {
@@ -265,7 +271,7 @@ int portmap_put_claim(struct portmap_batch *batch, const struct portmap_port *po
 	}
 	if (!port->host.family)
 		return put_no_claims(batch, port, pod, e);
-	/* On one address: other containers must not have the port on every address. */
+	/* The port is on one address: no other container may have it on every address. */
 	r = portmap_is_owned_by_container(batch, &any, pod, e);
 	if (r < 0)
 		return r;
@@ -295,7 +301,8 @@ int portmap_find_claims(struct portmap_batch *batch, const struct portmap_port *
 	return r;
 }
 
-/* Do we have a claim that a walk through the listed numbers reaches? Return: 1 or 0 */
+/* Does this attachment have a claim in the list, with its own number and all lower ones in "upto"?
+ * Return: 1 if so, 0 if not, or a negative errno */
 static int has_listed_claim(const struct portmap_batch *batch, const struct portmap_port *port,
 			    const struct hw_prefix *pod, struct hw_err *e)
 {
@@ -322,7 +329,7 @@ int portmap_check_claim(struct portmap_batch *batch, const struct portmap_port *
 	if (r != 0)
 		return r < 0 ? r : 0;
 	return err_text(e, -ENOENT,
-			"nftables set %s lacks %s, or the same with another number; "
+			"nftables set %s lacks %s (the last number may differ); "
 			"hawser-plugin repair restores it",
 			first.set, nft_elem_format(&first, text));
 }
@@ -345,8 +352,8 @@ int portmap_is_claimed_by_others(const struct portmap_batch *batch, const struct
 
 struct transfer {
 	struct portmap_batch to;      /* must be first: put_transferred() casts it */
-	const char *from;	      /* the owner so far */
-	const struct nft_elems *keep; /* not transferred; NULL: none */
+	const char *from;	      /* the present owner */
+	const struct nft_elems *keep; /* elements that are not transferred; NULL: transfer all */
 };
 
 static int put_transferred(struct portmap_batch *to, const struct portmap_port *port,

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/portmap/portmap.c - the portmap plugin: host ports that are forwarded to a pod
+ * plugins/portmap/portmap.c - the portmap plugin: forwards host ports to a pod
  *
- * What:  ADD adds elements to our nftables maps from runtimeConfig.portMappings
- *        and returns prevResult unchanged; DEL and GC delete them; CHECK compares
- *        them.
+ * What:  ADD adds elements to our nftables maps, according to
+ *        runtimeConfig.portMappings, and returns prevResult unchanged. DEL and GC
+ *        delete the elements; CHECK verifies that they exist.
  * How:   the kernel forwards packets to 127.0.0.1 only if route_localnet is set on
  *        the interface to the pod, so ADD sets it. The chain "guard" of our rules
  *        drops packets to 127.0.0.1 that do not come from the host itself.
- * Rules: DEL works from the record, without portMappings. Without a record it
- *        deletes what the configuration says, and what upstream's plugin added.
+ * Rules: DEL uses the record and does not need portMappings. Without a record it
+ *        deletes the elements for the ports in the configuration, and the rules
+ *        that upstream's plugin added.
  */
 #include <errno.h>
 #include <linux/netfilter.h>
@@ -29,12 +30,12 @@
 #include "net/sysctl.h"
 #include "plugins/portmap/portmap.h"
 
-#define UPSTREAM_CHAIN 28 /* length of a chain name of upstream: prefix and hash */
+#define UPSTREAM_CHAIN 28 /* length of a chain name in upstream: prefix and hash */
 
 /* ---- route_localnet -------------------------------------------------------------------------- */
 
-/* Find the interface to the pod, if 127.0.0.1 is to reach the pod.
- * Return: 1 if found, 0 if route_localnet is not needed */
+/* Finds the interface of the host that leads to the pod, if host ports at 127.0.0.1 are to work.
+ * Return: 1 if found, 0 if not found or if route_localnet is not needed */
 static int find_pod_link(const struct portmap_record *record, struct link *ret_link,
 			 struct hw_err *e)
 {
@@ -86,10 +87,10 @@ static int check_route_localnet(const struct portmap_record *record, struct hw_e
 			link.name);
 }
 
-/* ---- rules of upstream's plugin --------------------------------------------------------------- */
+/* ---- rules of upstream's plugin -------------------------------------------------------------- */
 
-/* Delete what upstream's portmap added for this container: its iptables chains, found by name, and
- * its nftables rules, found by their comment, which is the container ID. */
+/* Deletes the chains and rules that upstream's portmap added for this container. iptables chains
+ * are found by name; nftables rules are found by their comment, which is the container ID. */
 static int delete_upstream(const struct hw_call *call, struct hw_err *e)
 {
 	static const struct {
@@ -97,7 +98,7 @@ static int delete_upstream(const struct hw_call *call, struct hw_err *e)
 		const char *parents[2];
 	} iptables_chains[] = {
 		{ "CNI-DN-", { "CNI-HOSTPORT-DNAT", NULL } },
-		{ "CNI-SN-", { "CNI-HOSTPORT-SNAT", NULL } }, /* of old versions */
+		{ "CNI-SN-", { "CNI-HOSTPORT-SNAT", NULL } }, /* created only by old versions */
 	};
 	static const char *const nft_chains[] = { "hostports", "hostip_hostports", "masquerading" };
 	static const uint8_t families[] = { NFPROTO_IPV4, NFPROTO_IPV6 };
@@ -144,8 +145,8 @@ static int portmap_add(struct hw_call *call, struct hw_err *e)
 		record->earlier = hw_field_encode(portmap_record_fields, call->earlier, 0);
 	r = portmap_lock(call, &lock, e);
 	if (r < 0) {
-		/* The DEL that follows a failed ADD has nothing to delete: with an empty record
-		 * it does not wait for the lock again. */
+		/* The undo that follows has nothing to delete. With an empty record it does not
+		 * wait for the lock again. */
 		portmap_record_done(record);
 		return r;
 	}
@@ -170,7 +171,8 @@ static int portmap_del(struct hw_call *call, struct hw_err *e)
 	if (!call->recorded) {
 		(void)portmap_conf_read(call, &from_conf, &ignored);
 		if (!call->prev) {
-			/* Ports are found without the pod's address: any will do. */
+			/* The elements of ports are found without the pod's address; any address
+			 * works here. */
 			from_conf.pod4 = str_copy("0.0.0.0/32");
 			from_conf.pod6 = str_copy("::/128");
 		}

@@ -2,14 +2,14 @@
 /*
  * plugins/portmap/rules.c - a pod's elements in the nftables maps of portmap
  *
- * What:  for each port an element with its target, one with its conditions, and one
- *        that selects the packets to masquerade (ruleset.nft).
- * How:   the kernel refuses a second owner of the same key; overlaps between one
- *        address and every address are handled in owner.c.
+ * What:  each port has an element with its target, one with its conditions, and one
+ *        that selects the packets to masquerade (see ruleset.nft).
+ * How:   the kernel rejects a second element with the same key. Overlaps between a
+ *        port on one address and a port on every address are handled in owner.c.
  * Rules: a port that another attachment of the same container owns is not mapped
- *        (owner.c).
- *        A repeated ADD ends with all new elements or with all previous ones; if it
- *        is killed in between, the record has both.
+ *        again (see owner.c).
+ *        After a repeated ADD either all new or all previous elements exist. If the
+ *        ADD is killed before it ends, the record contains both.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -24,7 +24,8 @@
 #include "net/conntrack.h"
 #include "plugins/portmap/portmap.h"
 
-#define TRIES 1000 /* another process may use a claim number between our look and our ADD */
+/* Between the search for a free claim number and the transaction, another process may use it. */
+#define TRIES 1000
 
 static void batch_init(struct portmap_batch *batch, const struct hw_call *call,
 		       const struct portmap_record *record, struct nft *nft)
@@ -99,8 +100,8 @@ void portmap_put_mapping(struct portmap_batch *batch, const struct portmap_port 
 	}
 }
 
-/* The elements by which packets from the pod's own network are recognized; from the pod itself,
- * if it is alone in its network */
+/* Appends the elements that identify packets from the pod's own network. If the network consists of
+ * the pod's address alone, they identify packets from the pod itself. */
 static void put_network(struct nft_elems *elems, const struct hw_prefix *pod)
 {
 	struct nft_elem self = nft_elem_for("self", &pod->ip, NFT_OWNED);
@@ -150,7 +151,7 @@ static int fill_batch(struct portmap_batch *batch, struct hw_err *e)
 
 /* ---- adding ---------------------------------------------------------------------------------- */
 
-/* Return: 1 if the ADD can be tried again, 0 if another container has the port */
+/* Return: 1 if the transaction can be tried again, 0 if another container has the port */
 static int can_retry(struct portmap_batch *batch, const struct nft_conflict *clash,
 		     struct hw_err *e)
 {
@@ -164,7 +165,7 @@ static int can_retry(struct portmap_batch *batch, const struct nft_conflict *cla
 	return r < 0 ? r : portmap_attachments_has(&batch->others, clash->there.owner);
 }
 
-/* Return: 0, 1 to try again, or a negative errno */
+/* Return: 0 if added, 1 if the caller should try again, or a negative errno */
 static int try_add(struct portmap_batch *batch, struct hw_err *e)
 {
 	struct nft_conflict clash = { 0 };
@@ -183,8 +184,8 @@ static int try_add(struct portmap_batch *batch, struct hw_err *e)
 
 static int add_elements(struct portmap_batch *batch, struct hw_err *e)
 {
-	/* Also for an attachment that only waits for its ports: CHECK expects the chains, and
-	 * invalid conditions must fail this ADD, not a later transfer. */
+	/* Create the chains even if the attachment only waits for its ports: CHECK expects them,
+	 * and invalid conditions must make this ADD fail, not a later transfer. */
 	int r = batch->record->entries.n ? portmap_chains_create(batch->nft, batch->record, e) : 0;
 
 	if (r < 0)
@@ -194,15 +195,15 @@ static int add_elements(struct portmap_batch *batch, struct hw_err *e)
 		r = try_add(batch, e);
 	if (r > 0)
 		return err_text(e, -EAGAIN,
-				"gave up after %d attempts: other processes keep changing the "
-				"same host ports",
+				"gave up after %d attempts: other processes change the same host "
+				"ports all the time",
 				TRIES);
 	return r;
 }
 
 /* ---- deleting -------------------------------------------------------------------------------- */
 
-/* Delete the elements of the batch, except those in @keep (NULL: none). */
+/* Deletes the elements of the batch, except those in @keep. @keep: NULL: delete all */
 static int delete_elements(struct portmap_batch *batch, const struct nft_elems *keep,
 			   struct hw_err *e)
 {
@@ -220,7 +221,7 @@ static int delete_elements(struct portmap_batch *batch, const struct nft_elems *
 	return r < 0 || !n ? r : nft_del(batch->nft, elems->v, n, elems->owner, e);
 }
 
-/* Delete the elements of @record that @keep does not have. */
+/* Deletes the elements of @record that are not in @keep. */
 static int delete_except(const struct portmap_batch *keep, const struct portmap_record *record,
 			 struct hw_err *e)
 {
@@ -230,7 +231,7 @@ static int delete_except(const struct portmap_batch *keep, const struct portmap_
 	return delete_elements(&batch, &keep->elems, e);
 }
 
-/* After a failed ADD: add the previous elements and delete the others, as far as possible. */
+/* After a failed ADD: tries to add the previous elements and to delete the new ones. */
 static void restore_previous(const struct portmap_batch *failed,
 			     const struct portmap_record *previous)
 {
@@ -244,7 +245,7 @@ static void restore_previous(const struct portmap_batch *failed,
 
 /* ---- UDP ------------------------------------------------------------------------------------- */
 
-/* UDP has no connections: conntrack would keep using the old target for as long as packets come. */
+/* A UDP flow has no end: as long as packets arrive, conntrack would use the old target. */
 static int flush_udp_port(struct portmap_batch *batch, const struct portmap_port *port,
 			  const struct hw_prefix *pod, struct hw_err *e)
 {
@@ -256,7 +257,7 @@ static int flush_udp_port(struct portmap_batch *batch, const struct portmap_port
 
 	if (port->proto != IPPROTO_UDP)
 		return 0;
-	/* 1: another attachment has the port, possibly only on some of its addresses */
+	/* r > 0: another attachment has the port, possibly only on some addresses of the host */
 	int r = portmap_find_mapping(batch->nft, port, pod, &mapping, e);
 	if (r > 0)
 		r = !str_equal(mapping.owner, batch->elems.owner);
@@ -369,8 +370,8 @@ int portmap_rules_check(const struct hw_call *call, const struct portmap_record 
 		return r;
 	batch.nft = nft;
 	r = check_elements(&batch, e);
-	/* A port that seems to be another owner's may be that of another attachment of the
-	 * container. */
+	/* The owner of the port may be another attachment of the same container: read these
+	 * attachments, and check again. */
 	if (r < 0 && portmap_attachments_read(&batch, &ignored) > 0)
 		r = check_elements(&batch, e);
 	return r < 0 ? r : portmap_chains_check(nft, record, e);

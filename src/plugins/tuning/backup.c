@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/tuning/backup.c - the values before tuning: saved and restored
+ * plugins/tuning/backup.c - saves and restores the values from before tuning
  *
- * What:  DATADIR/<container>_<interface>.json, in upstream's format: an object with
- *        the former values of the attributes that were changed.
+ * What:  the backup file is DATADIR/<container>_<interface>.json, in upstream's format:
+ *        an object with the former values of the attributes that were changed.
  */
 #include "plugins/tuning/tuning.h"
 
@@ -69,7 +69,7 @@ int tuning_backup_write(const struct hw_call *call, const struct tuning_backup *
 	autofree char *json = hw_field_encode(backup_fields, b, HW_JSON_PRETTY);
 	AUTO(buf_done) struct buf text = { 0 };
 
-	/* Indented by one space, as by upstream. */
+	/* Reduce the indentation to one space, as in upstream. */
 	for (const char *c = json; *c; c++) {
 		buf_putc(&text, *c);
 		if (*c == '\n' && str_starts(c + 1, "    "))
@@ -112,10 +112,11 @@ void tuning_backup_done(struct tuning_backup *b)
 	hw_field_clear(backup_fields, b);
 }
 
-/* ---- restoring -------------------------------------------------------------------------------- */
+/* ---- restoring ------------------------------------------------------------------------------- */
 
-/* Returns 0 for errors that another DEL would meet again: the object no longer exists, or the kernel
- * refuses the value. After any other error the DEL fails, and the next one tries again. */
+/* Return: 0 for errors that would occur again in every later DEL: the object no longer exists, or
+ * the kernel refuses the value. After any other error the DEL fails, and the next DEL tries again.
+ */
 static int ignore_permanent(int r)
 {
 	static const int permanent[] = {
@@ -128,7 +129,8 @@ static int ignore_permanent(int r)
 	return r < 0 ? r : 0;
 }
 
-/* Each attribute is a request of its own: if the kernel refuses one, the others are still restored. */
+/* Each attribute is a separate request: if the kernel refuses one, the remaining ones are still
+ * restored. */
 static int restore_link(int netns, const char *ifname, const struct tuning_backup *b,
 			struct hw_err *e)
 {

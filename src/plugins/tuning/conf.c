@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/tuning/conf.c - what tuning changes: sysctls and attributes from all sources
+ * plugins/tuning/conf.c - collects the sysctls and attributes to change from all sources
  *
- * How:   the MAC address is the last one of configuration, CNI_ARGS, runtimeConfig
- *        and args.cni; for all else args.cni overrides the configuration, sysctls
- *        one by one.
- *        In the key of a sysctl all dots become slashes before IFNAME is replaced
- *        by the interface's name, so that a name with a dot stays whole.
- * Rules: only sysctls under net/ can be changed, and only those that match the
- *        administrator's allowlist, if it exists: each line of it is a regular
- *        expression (POSIX extended, and \d as for upstream).
+ * How:   the MAC address is taken from args.cni, runtimeConfig, CNI_ARGS or the
+ *        configuration; the first one of these that has a MAC address is used. All
+ *        other keys of args.cni override those of the configuration; sysctls are
+ *        overridden one by one.
+ *        In the key of a sysctl, dots are replaced by slashes before IFNAME is
+ *        replaced by the interface's name: a dot in that name is kept.
+ * Rules: only sysctls under net/ can be changed. If the administrator's allowlist
+ *        exists, a sysctl must also match one of its lines, which are regular
+ *        expressions (POSIX extended; \d is also supported, as in upstream).
  */
 #include "plugins/tuning/tuning.h"
 
@@ -29,7 +30,8 @@
 
 #define KEY_FIELDS(type, member)                                                                   \
 	{ "sysctl", HW_MAP, HW_AT(type, member.sysctl),                                            \
-	  .help = "values by name, in the pod's namespace; IFNAME stands for the interface" },     \
+	  .help = "values by name, in the pod's namespace; IFNAME stands for the name of the "     \
+		  "interface" },                                                                   \
 		{ "mac", HW_STRING, HW_AT(type, member.mac), .help = "MAC address" },              \
 		{ "promisc", HW_BOOL, HW_AT(type, member.promisc),                                 \
 		  .has = HW_HAS(type, member.has_promisc), .help = "promiscuous mode" },           \
@@ -47,7 +49,7 @@
 			.help = "length of the transmit queue"                                     \
 	}
 
-/* KEY_FIELDS needs a member to address. */
+/* KEY_FIELDS takes the name of a member, so the keys need a struct around them. */
 struct tuning_keys_object {
 	struct tuning_keys keys;
 };
@@ -72,7 +74,7 @@ static const struct hw_field tuning_runtime_fields[] = {
 const struct hw_field tuning_fields[] = {
 	KEY_FIELDS(struct tuning_conf, keys),
 	{ "dataDir", HW_STRING, HW_AT(struct tuning_conf, data_dir), .def = "\"/run/cni/tuning\"",
-	  .help = "directory of the former values" },
+	  .help = "directory where the former values are saved" },
 	{ "args", HW_OBJECT, HW_AT(struct tuning_conf, args), .sub = tuning_args_fields },
 	{ "runtimeConfig", HW_OBJECT, HW_AT(struct tuning_conf, runtime),
 	  .sub = tuning_runtime_fields },
@@ -81,7 +83,7 @@ const struct hw_field tuning_fields[] = {
 
 /* ---- sysctls ---------------------------------------------------------------------------- */
 
-/* "net.ipv4.conf.IFNAME.x" becomes "net/ipv4/conf/eth0/x"; empty parts are dropped. */
+/* Converts "net.ipv4.conf.IFNAME.x" to "net/ipv4/conf/eth0/x". Empty parts are removed. */
 static int format_sysctl_path(const char *key, const char *ifname, char **ret_path,
 			      struct hw_err *e)
 {
@@ -135,7 +137,7 @@ static int add_sysctls(struct tuning *t, const struct hw_map *map, const char *i
 	return r;
 }
 
-/* @at: at the opening quote. Return: behind the closing one */
+/* @at: the opening quote. Return: the first character after the closing quote */
 static const char *skip_string(const char *at, char **ret_text)
 {
 	const char *begin = ++at;
@@ -146,8 +148,9 @@ static const char *skip_string(const char *at, char **ret_text)
 	return *at ? at + 1 : at;
 }
 
-/* The decoded configuration does not show duplicate keys, so this scans the text. It is known to be
- * valid JSON: only strings and nesting depth matter. */
+/* Refuses duplicate sysctl keys. The decoded configuration does not show duplicates, so this
+ * function scans the text. The text is already known to be valid JSON, so that only strings and the
+ * nesting depth are parsed. */
 static int refuse_duplicates(const char *at, struct hw_err *e)
 {
 	AUTO(hw_strings_free) struct hw_strings seen = { 0 };
@@ -245,9 +248,9 @@ bool tuning_has_attributes(const struct tuning *t)
 	return t->mac.len || t->promisc || t->mtu || t->has_allmulti || t->has_txqlen;
 }
 
-/* ---- the administrator's allowlist --------------------------------------------------------------- */
+/* ---- the administrator's allowlist --------------------------------------------------------- */
 
-/* Return: 1, or 0 if there is no allowlist */
+/* Return: 1 if there is an allowlist, 0 if not */
 static int read_allowlist(struct hw_strings *ret_patterns, struct hw_err *e)
 {
 	AUTO(hw_strings_free) struct hw_strings lines = { 0 };

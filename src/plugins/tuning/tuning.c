@@ -2,17 +2,18 @@
 /*
  * plugins/tuning/tuning.c - plugin tuning: sysctls of a pod, and attributes of its interface
  *
- * What:  ADD changes them and passes the result on, with the new MAC address in it;
- *        CHECK verifies that they are unchanged since; DEL restores the former
- *        values as long as the namespace exists.
- * How:   the former attributes are saved in upstream's file and format,
- *        DATADIR/<container>_<interface>.json, so that upstream's DEL undoes our
- *        ADD and the reverse. The former values of sysctls, which upstream does
- *        not restore, are in the attachment record.
- *        A second ADD on top of the first keeps the values from before both. If it
- *        fails, it restores what it found, and the first one's backup stays.
- * Rules: DEL succeeds if interface or namespace no longer exist. It fails only if
- *        another DEL may succeed.
+ * What:  ADD changes sysctls and attributes, and passes the previous result on, with
+ *        the new MAC address in it. CHECK verifies that the values have not changed
+ *        since. DEL restores the former values if the namespace still exists.
+ * How:   the former attributes are saved in the same file and format as in upstream,
+ *        DATADIR/<container>_<interface>.json, so that upstream's DEL can undo our
+ *        ADD, and our DEL can undo upstream's ADD. The former values of sysctls, which
+ *        upstream does not restore, are saved in the attachment record.
+ *        A second ADD for the same attachment keeps the saved values from before the
+ *        first one. If the second ADD fails, it restores the values of the first one
+ *        and keeps its backup file.
+ * Rules: DEL succeeds if the interface or the namespace no longer exists. It fails
+ *        only if a later DEL may succeed.
  */
 #include <errno.h>
 
@@ -56,7 +57,7 @@ static void add_value(struct hw_map *map, const char *key, const char *value)
 
 /* ---- ADD ----------------------------------------------------------------------------------- */
 
-/* A pod's namespace, and its interface in it */
+/* The pod's namespace, and the interface in it */
 struct tuning_target {
 	int netns;
 	struct rtnl *nl;
@@ -77,7 +78,7 @@ static int open_link(struct tuning_target *target, const char *ifname, struct hw
 	return r < 0 ? r : link_get(target->nl, ifname, &target->link, e);
 }
 
-/* The values just before this ADD, for its undo if it is on top of an earlier ADD */
+/* The values just before this ADD. If there was an earlier ADD, a failed ADD restores them. */
 struct tuning_former {
 	struct hw_map sysctl;
 	struct tuning_backup link;
@@ -100,7 +101,7 @@ static int read_former(struct tuning_former *f, const struct hw_call *call,
 		autofree char *value = NULL;
 
 		int r = sysctl_read(target->netns, t->sysctls[i].path, &value, e);
-		if (r < 0 && r != -EACCES) /* some are write-only */
+		if (r < 0 && r != -EACCES) /* -EACCES: the sysctl is write-only */
 			return r;
 		if (value)
 			add_value(&f->sysctl, t->sysctls[i].path, value);
@@ -111,7 +112,8 @@ static int read_former(struct tuning_former *f, const struct hw_call *call,
 	return r;
 }
 
-/* Save the former values in the record, before any is changed. Those of an earlier ADD count. */
+/* Saves the former values in the record, before any sysctl is changed. Former values that an
+ * earlier ADD saved take precedence. */
 static int record_sysctls(struct hw_call *call, const struct tuning_former *f, struct hw_err *e)
 {
 	const struct tuning_record *earlier = call->earlier;
@@ -162,7 +164,8 @@ static int change_link(struct hw_call *call, struct tuning_target *target, const
 	return 0;
 }
 
-/* An ADD on top of an earlier one has failed: restore the values and the file of the earlier one. */
+/* Called when a repeated ADD has failed: restores the values and the backup file of the earlier
+ * ADD. */
 static int restore_earlier(const struct hw_call *call, const struct tuning_former *f,
 			   struct hw_err *e)
 {

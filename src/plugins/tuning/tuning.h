@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/tuning/tuning.h - the parts of the tuning plugin: tuning.c (verbs), conf.c (what to
- * change), backup.c (the former values)
+ * plugins/tuning/tuning.h - internal interfaces of the tuning plugin
+ *
+ * tuning.c  the CNI verbs
+ * conf.c    collects the changes to make from all sources
+ * backup.c  saves and restores the former values
  */
 #ifndef PLUGINS_TUNING_TUNING_H
 #define PLUGINS_TUNING_TUNING_H
@@ -12,9 +15,10 @@
 
 struct link;
 
-/* ---- what to change: conf.c ------------------------------------------------------------- */
+/* ---- the changes: conf.c ---------------------------------------------------------------- */
 
-/* The keys that both the configuration and args.cni have; has_: the key is present. */
+/* The keys that the configuration and args.cni have in common. A member has_X: the key X is
+ * present. */
 struct tuning_keys {
 	struct hw_map sysctl;
 	char *mac;
@@ -40,11 +44,11 @@ struct tuning_conf {
 extern const struct hw_field tuning_fields[];
 
 struct tuning_sysctl {
-	const char *key, *value; /* of the configuration */
+	const char *key, *value; /* as in the configuration */
 	char *path;		 /* relative to /proc/sys */
 };
 
-/* The changes, from all sources */
+/* The changes to make, from all sources */
 struct tuning {
 	struct tuning_sysctl *sysctls;
 	size_t n_sysctls;
@@ -56,20 +60,20 @@ struct tuning {
 	int txqlen;
 };
 
-/* Collect the changes from configuration, CNI_ARGS, runtimeConfig and args. @t borrows strings of the
- * configuration; the caller calls tuning_done() also after a failure. */
+/* Collect the changes from configuration, CNI_ARGS, runtimeConfig and args. @t borrows strings of
+ * the configuration. Call tuning_done() also after an error. */
 int tuning_init(struct tuning *t, const struct hw_call *call, struct hw_err *e);
 void tuning_done(struct tuning *t);
-/* Is the interface itself changed, not only sysctls? */
+/* Are there changes to the interface itself, not only to sysctls? */
 bool tuning_has_attributes(const struct tuning *t);
-/* -EPERM if a sysctl does not match the administrator's allowlist; without one all are allowed */
+/* Return: 0; -EPERM if there is an allowlist of the administrator and a sysctl does not match it */
 int tuning_check_allowed(const struct tuning *t, struct hw_err *e);
 
 AUTO_VALUE_DEFINE(tuning_done, struct tuning);
 
 /* ---- the former values: backup.c ----------------------------------------------------------- */
 
-/* Attributes of the interface before tuning, as in upstream's file */
+/* Content of the backup file: attributes of the interface before tuning */
 struct tuning_backup {
 	char *mac; /* NULL: not saved */
 	bool has_promisc, promisc;
@@ -79,12 +83,14 @@ struct tuning_backup {
 	int txqlen;
 };
 
-/* Read the file of an earlier ADD; a malformed one counts as empty. Return: 1, or 0 if missing */
+/* Read the backup file of an earlier ADD. A malformed file is treated as empty.
+ * Return: 1 if the file exists, 0 if not */
 int tuning_backup_read(const struct hw_call *call, struct tuning_backup *ret, struct hw_err *e);
 int tuning_backup_write(const struct hw_call *call, const struct tuning_backup *b,
 			struct hw_err *e);
 int tuning_backup_remove(const struct hw_call *call, struct hw_err *e);
-/* Take the current values of the attributes that will be changed, unless @b already has them. */
+/* Store in @b the current values of the attributes that @t changes, except values that @b already
+ * has. */
 void tuning_backup_fill(struct tuning_backup *b, const struct tuning *t, const struct link *link);
 void tuning_backup_done(struct tuning_backup *b);
 

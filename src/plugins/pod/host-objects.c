@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/pod/furniture.c - notes about furniture: objects created once per host
+ * plugins/pod/host-objects.c - notes about host objects: objects created once per host
  *
- * How:   one small file per link, or per pair of rules in a chain of iptables, in
- *        STATE/furniture, named by a hash of the object's name. STATE is below
- *        /run: a boot removes the notes together with the objects.
- * Rules: a link is removed only if it has the kind and MAC address of the note; a
- *        bridge only if it has no ports.
+ * How:   each note is a small file in STATE/host-objects, for one link, or for one
+ *        pair of rules in an iptables chain. The file name is a hash of the
+ *        object's name. STATE is below /run, so a reboot removes the notes
+ *        together with the objects.
+ * Rules: a link is removed only if it has the kind and MAC address in the note; a
+ *        bridge only if it also has no ports.
  */
-#include "plugins/pod/furniture.h"
+#include "plugins/pod/host-objects.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -35,35 +36,36 @@
 #define NOTE_MAX    4096
 #define NAME_DIGITS 32
 
-struct furniture_entry {
+struct host_object {
 	char *kind;
 	char *name;
 	char *mac; /* "": any */
 };
 
 static const struct hw_field entry_fields[] = {
-	{ "kind", HW_STRING, HW_AT(struct furniture_entry, kind), HW_REQUIRED },
-	{ "name", HW_STRING, HW_AT(struct furniture_entry, name), HW_REQUIRED },
-	{ "mac", HW_STRING, HW_AT(struct furniture_entry, mac) },
+	{ "kind", HW_STRING, HW_AT(struct host_object, kind), HW_REQUIRED },
+	{ "name", HW_STRING, HW_AT(struct host_object, name), HW_REQUIRED },
+	{ "mac", HW_STRING, HW_AT(struct host_object, mac) },
 	{ 0 },
 };
 
-static void furniture_entry_done(struct furniture_entry *note)
+static void host_object_done(struct host_object *note)
 {
 	hw_field_clear(entry_fields, note);
 }
-AUTO_VALUE_DEFINE(furniture_entry_done, struct furniture_entry);
+AUTO_VALUE_DEFINE(host_object_done, struct host_object);
 
-int furniture_record(const char *kind, const char *name, const struct hw_mac *mac, struct hw_err *e)
+int host_object_record(const char *kind, const char *name, const struct hw_mac *mac,
+		       struct hw_err *e)
 {
 	char mac_text[HW_MAC_TEXT] = "";
 
 	if (mac)
 		hw_mac_format(mac, mac_text);
-	struct furniture_entry note = { (char *)kind, (char *)name, mac_text };
+	struct host_object note = { (char *)kind, (char *)name, mac_text };
 	autofree char *json = hw_field_encode(entry_fields, &note, 0);
 	autofree char *state = state_dir_default();
-	autofree char *dir = str_printf("%s/furniture", state);
+	autofree char *dir = str_printf("%s/host-objects", state);
 	char hex[NAME_DIGITS + 1];
 
 	hash_hex(name, NAME_DIGITS, hex);
@@ -71,7 +73,7 @@ int furniture_record(const char *kind, const char *name, const struct hw_mac *ma
 	int r = file_mkdirs(AT_FDCWD, dir, 0700, e);
 	if (r >= 0)
 		r = file_replace(AT_FDCWD, path, json, strlen(json), 0600, 0, e);
-	return r < 0 ? err_ctx(e, "write a note about %s %s", kind, name) : 0;
+	return r < 0 ? err_ctx(e, "write note about %s %s", kind, name) : 0;
 }
 
 static int count_port(void *ctx, const struct nlmsghdr *answer, struct hw_err *e)
@@ -82,8 +84,8 @@ static int count_port(void *ctx, const struct nlmsghdr *answer, struct hw_err *e
 	return 0;
 }
 
-/* Return: 1 if removed, 0 if it no longer exists or is not the one noted */
-static int remove_link(struct rtnl *nl, const struct furniture_entry *note, struct hw_err *e)
+/* Return: 1 if removed, 0 if the link no longer exists or differs from the note */
+static int remove_link(struct rtnl *nl, const struct host_object *note, struct hw_err *e)
 {
 	struct ifinfomsg head = { 0 };
 	char mac[HW_MAC_TEXT];
@@ -93,7 +95,7 @@ static int remove_link(struct rtnl *nl, const struct furniture_entry *note, stru
 	int r = link_get(nl, note->name, &link, e);
 	if (r < 0)
 		return r == -ENODEV ? 0 : r;
-	/* Another link may have been created under the name after this one was deleted. */
+	/* The noted link may have been deleted, and another link created with its name. */
 	if (!str_equal(link.kind, note->kind) ||
 	    (!str_empty(note->mac) && !str_equal(hw_mac_format(&link.mac, mac), note->mac)))
 		return 0;
@@ -112,18 +114,18 @@ static int remove_link(struct rtnl *nl, const struct furniture_entry *note, stru
 	return r < 0 ? r : 1;
 }
 
-struct furniture_walk {
+struct removal_walk {
 	struct rtnl *nl;
 	int (*remove_rules)(const char *name, struct hw_err *e);
-	const char *kind; /* to remove in this walk */
+	const char *kind; /* kind of objects to remove in this walk */
 	int removed;
 	int failed;	  /* the first error; 0: none */
-	struct hw_err *e; /* of it */
+	struct hw_err *e; /* details of the first error */
 };
 
-static int remove_noted(struct furniture_walk *w, const struct file_entry *entry, struct hw_err *e)
+static int remove_noted(struct removal_walk *w, const struct file_entry *entry, struct hw_err *e)
 {
-	AUTO(furniture_entry_done) struct furniture_entry note = { 0 };
+	AUTO(host_object_done) struct host_object note = { 0 };
 	AUTO(buf_done) struct buf b = { 0 };
 	struct hw_err malformed;
 
@@ -134,8 +136,8 @@ static int remove_noted(struct furniture_walk *w, const struct file_entry *entry
 		return file_remove(entry->dir, entry->name, e);
 	if (!str_equal(note.kind, w->kind))
 		return 0;
-	r = str_equal(note.kind, FURNITURE_IPTABLES) ? w->remove_rules(note.name, e)
-						     : remove_link(w->nl, &note, e);
+	r = str_equal(note.kind, HOST_OBJECT_IPTABLES) ? w->remove_rules(note.name, e)
+						       : remove_link(w->nl, &note, e);
 	if (r > 0) {
 		printf("%s %s removed\n", note.kind, note.name);
 		w->removed++;
@@ -143,10 +145,10 @@ static int remove_noted(struct furniture_walk *w, const struct file_entry *entry
 	return r < 0 ? r : file_remove(entry->dir, entry->name, e);
 }
 
-/* Keeps the first error, and continues. */
+/* Stores the first error, and continues with the remaining notes. */
 static int remove_each(void *ctx, const struct file_entry *entry, struct hw_err *e)
 {
-	struct furniture_walk *w = ctx;
+	struct removal_walk *w = ctx;
 
 	int r = remove_noted(w, entry, e);
 	if (r < 0 && w->failed == 0) {
@@ -167,7 +169,7 @@ static int remove_unused_lock(void *ctx, const struct file_entry *entry, struct 
 	return file_remove(entry->dir, entry->name, e);
 }
 
-/* Removes the empty directories, from the bottom. */
+/* Removes empty directories, the deepest first. */
 static int remove_empty(void *ctx, const struct file_entry *entry, struct hw_err *e)
 {
 	if (entry->type != DT_DIR)
@@ -177,20 +179,20 @@ static int remove_empty(void *ctx, const struct file_entry *entry, struct hw_err
 	return 0;
 }
 
-int furniture_remove(int (*remove_rules)(const char *name, struct hw_err *e), struct hw_err *e)
+int host_objects_remove(int (*remove_rules)(const char *name, struct hw_err *e), struct hw_err *e)
 {
-	/* A veth may be a port of a bridge. */
-	static const char *const order[] = { "veth", "bridge", FURNITURE_IPTABLES };
-	static const char *const state_dirs[] = { "furniture", "locks", "attachments" };
+	/* veths first: they may be ports of a bridge */
+	static const char *const order[] = { "veth", "bridge", HOST_OBJECT_IPTABLES };
+	static const char *const state_dirs[] = { "host-objects", "locks", "attachments" };
 	autofree char *state = state_dir_default();
-	autofree char *notes = str_printf("%s/furniture", state);
+	autofree char *notes = str_printf("%s/host-objects", state);
 	AUTO(rtnl_close) struct rtnl *nl = NULL;
 	struct hw_err ignored;
 
 	int r = rtnl_open(-1, &nl, e);
 	if (r < 0)
 		return r;
-	struct furniture_walk w = { .nl = nl, .remove_rules = remove_rules, .e = e };
+	struct removal_walk w = { .nl = nl, .remove_rules = remove_rules, .e = e };
 	for (size_t i = 0; i < ARRAY_SIZE(order); i++) {
 		w.kind = order[i];
 		(void)file_walk(AT_FDCWD, notes, remove_each, &w, &ignored);
