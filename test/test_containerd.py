@@ -180,7 +180,7 @@ def containerd(daemon):
     assert after == before, "\n".join(left)
 
 
-def test_pods_reach_each_other_with_their_own_address_and_others_with_the_hosts(containerd):
+def test_pods_use_their_own_address_to_pods_and_the_hosts_address_to_other_hosts(containerd):
     one, two = Pod(containerd, "one"), Pod(containerd, "two")
     assert one.who(two.address) == one.address
     assert two.who(one.address6) == two.address6
@@ -216,7 +216,7 @@ def test_pods_survive_a_restart_of_containerd(containerd, number):
     assert three.who(one.address) == three.address
 
 
-def test_pods_that_were_killed_with_containerd_are_cleaned_up(containerd):
+def test_pods_killed_together_with_containerd_are_cleaned_up(containerd):
     Pod(containerd, "one", ports=[(8080, 80)])
     containerd.kill_all()
     containerd.start()
@@ -231,7 +231,7 @@ def test_ctr_run_with_cni_works_in_the_foreground(containerd):
     assert seen.split()[-1].startswith("10.88.0.") and seen.split()[-1] != one.address
 
 
-def test_200_pods_leave_nothing(containerd):
+def test_200_pods_leave_nothing_behind(containerd):
     def run_and_remove(number):
         """Every fifth pod has a host port; every second pod is removed without a stop."""
         ports = [(10000 + number, 80)] if number % 5 == 0 else []

@@ -59,7 +59,7 @@ def check_pulls(run, name):
     assert run("pull", name)[0] != 0
 
 
-def test_pull_with_a_password_over_tls(layout, start, tmp_path):
+def test_a_pull_over_tls_requires_the_authority_and_the_password(layout, start, tmp_path):
     authority = make_authority(tmp_path / "authority")
     (tmp_path / "htpasswd").write_text("%s:%s\n" % (USER, crypt.crypt(
         PASSWORD, crypt.mksalt(crypt.METHOD_BLOWFISH, rounds=1 << 4))))
@@ -111,7 +111,7 @@ def tokens(tmp_path):
     s.close()
 
 
-def test_pull_with_tokens(layout, tokens, start, tmp_path):
+def test_a_pull_with_tokens_requires_the_password(layout, tokens, start, tmp_path):
     with docker_registry(tmp_path, {"token": {
             "realm": tokens.url + "/token", "service": "registry", "issuer": "test",
             "rootcertbundle": str(tokens.authority / "ca.crt")}}) as host:

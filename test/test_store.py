@@ -185,7 +185,7 @@ def test_layers_are_synced_before_they_are_renamed(root):
     assert find_violations(text, root) == []
 
 
-def test_removal_syncs_the_rows_before_it_moves_files_and_reports_success(root):
+def test_a_removal_syncs_the_database_before_it_moves_files(root):
     subprocess.run([STORE, str(root), *PUT], check=True, stdout=subprocess.DEVNULL)
     text = trace(root, STORE, str(root), "remove", "new")
     calls = parse(text)

@@ -436,12 +436,12 @@ def compare(expected, found):
         pytest.fail("\n".join(wrong), pytrace=False)
 
 
-def test_our_traffic_is_as_in_the_matrix(answers):
+def test_our_answers_equal_those_of_the_matrix(answers):
     hosts, found = answers
     compare(dict(requests(hosts["ours"])), found["ours"])
 
 
-def test_upstreams_traffic_differs_only_in_the_named_rows(answers):
+def test_upstreams_answers_differ_only_in_the_listed_rows(answers):
     hosts, found = answers
     if "upstream" not in found:
         pytest.skip("containernetworking-plugins is not installed")
@@ -451,6 +451,6 @@ def test_upstreams_traffic_differs_only_in_the_named_rows(answers):
     compare(expected, found["upstream"])
 
 
-def test_check_succeeds_after_the_traffic(answers):
+def test_check_succeeds_after_all_requests(answers):
     hosts, _ = answers
     hosts["ours"].check()
