@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(not shutil.which("containerd"),
 
 CRI_CALL = pathlib.Path(os.environ["HAWSER_BUILD"]) / "test/rpc/cri-call"
 ARCHITECTURE = {"x86_64": "amd64", "aarch64": "arm64"}[platform.machine()]
-LONG = 60  # s: reached only when something is broken
+LONG = 60  # seconds; reached only if a test fails
 CONFIG = """
 version = 2
 root = "{dir}/root"
@@ -160,7 +160,7 @@ def test_images_with_a_numeric_and_a_named_user_are_decoded(containerd, tmp_path
 
 
 def test_the_status_of_a_missing_image_is_empty(containerd):
-    """A missing image is not an error."""
+    """The call succeeds: a missing image is not an error."""
     none = string(1, string(1, "docker.io/library/none:1"))
     assert containerd.call("ImageStatus", none) == (0, {})
 

@@ -467,7 +467,7 @@ def test_a_failed_repair_removes_nothing(daemon, server):
     with pytest.raises(grpc.RpcError) as caught:
         verify(daemon, repair=True)
     assert server.host in caught.value.details()
-    # nothing is removed
+    # the failed repair has removed nothing
     assert images(daemon) == before and file_of(daemon, "etc/name").read_bytes() == b"two"
     assert daemon.call("ImageStatus", spec(server.host + NAME))[1]["image.id"] == digest(image.config)
     assert [m[1] for m in verify(daemon, server.host + NAME)] == [DAMAGED, GOOD]

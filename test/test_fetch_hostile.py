@@ -125,14 +125,14 @@ def fail_fork(tmp_path, monkeypatch):
     return write_script
 
 
-@pytest.mark.skipif(not shutil.which("strace"), reason="no strace")
+@pytest.mark.skipif(not shutil.which("strace"), reason="strace is not installed")
 def test_a_failed_fork_before_the_job_is_retried(server, puller, fail_fork):
     server.add(Image())
     fail_fork("1")
     puller.pull(server.host + "/app:latest")
 
 
-@pytest.mark.skipif(not shutil.which("strace"), reason="no strace")
+@pytest.mark.skipif(not shutil.which("strace"), reason="strace is not installed")
 @pytest.mark.parametrize("which", ["1..2", "2"])
 def test_a_failed_fork_is_reported_as_resource_exhausted(which, server, puller, fail_fork):
     server.add(Image())

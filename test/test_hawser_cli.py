@@ -161,7 +161,7 @@ def test_a_refused_connection_is_reported_with_a_hint(tmp_path):
 def test_the_runtime_option_overrides_the_environment(runtime, tmp_path):
     endpoint = {"CONTAINER_RUNTIME_ENDPOINT": "unix://" + runtime.path}
     assert "fake" in hawser("version", **endpoint)[1]
-    # the option has priority
+    # the option takes precedence
     other = tmp_path / "other.sock"
     assert str(other) in hawser("--runtime", "unix:%s" % other, "version", **endpoint)[2]
 

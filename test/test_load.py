@@ -428,7 +428,7 @@ def test_the_process_that_reads_the_archive_has_no_privileges(tmp_path):
         socket.send_fds(ours, [struct.pack("<IB", len(job), JOB) + job], [file.fileno()])
         while Puller.receive(ours)[0] != CONFIG:
             pass
-        # now it waits for the PLAN message
+        # now hawser-fetch waits for the PLAN message
         (reader,) = subprocess.run(["pgrep", "-P", str(fetch.pid)], check=True, capture_output=True).stdout.split()
         status = status_from_err(int(reader))
         assert status["Uid"].split() == status["Gid"].split() == ["54321"] * 4

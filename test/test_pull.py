@@ -168,7 +168,7 @@ def test_existing_documents_must_have_the_expected_size(server, start):
 
 
 def test_another_program_can_open_the_database(server, start):
-    """SQLite removes the log with the last connection: that must not be the other program's."""
+    """SQLite removes the log when the last connection closes. The daemon must still have its own open then."""
     server.add(Image())
     daemon = start()
     assert daemon.pull(server.host + "/app")[0] == "ok"

@@ -45,7 +45,7 @@ def start(tmp_path):
 
 
 def check_pulls(run, name):
-    """A pull succeeds with the right password, and fails with a wrong one and without one."""
+    """A pull succeeds with the correct password, and fails with a wrong password and without one."""
     status, _, errors = run("pull", name)
     assert status != 0 and name in errors and "401" in errors, errors
     status, _, errors = run("pull", "--creds", USER + ":wrong", name)
@@ -55,7 +55,7 @@ def check_pulls(run, name):
     assert status == 0, errors
     assert text.startswith(name.rpartition(":")[0] + "@sha256:")
     assert run("images", "--names")[1] == name + "\n"
-    # an image in the store does not make a pull without credentials succeed
+    # a pull without credentials fails even if the image is already in the store
     assert run("pull", name)[0] != 0
 
 

@@ -5,8 +5,8 @@ test/test_rpc.py - src/rpc against Google's gRPC (python3-grpcio), as server and
 
 What:  our server is called by grpcio, then our client calls a grpcio server; then clients that send
        malformed or excessive frames to our server.
-How:   messages are plain bytes on both sides, so no protobuf is involved. Our side are the programs
-       of test/rpc. Under a sanitizer a report changes the server's exit status.
+How:   messages are plain bytes on both sides, so no protobuf is involved. Our client and server are
+       the programs in test/rpc. A report of a sanitizer changes the server's exit status.
 """
 import concurrent.futures
 import os
@@ -26,7 +26,7 @@ grpc = pytest.importorskip("grpc", reason="python3-grpcio is not installed")
 
 PROGRAMS = pathlib.Path(os.environ["HAWSER_BUILD"]) / "test/rpc"
 SERVICE = "/sample.Sample/"
-LONG = 60  # s: reached only when something is broken
+LONG = 60  # seconds; reached only if a test fails
 FUZZ_SECONDS = 3
 
 
@@ -318,7 +318,7 @@ def test_our_client_streams_with_a_grpcio_server(their_server):
 def test_a_grpcio_server_receives_the_deadline_of_our_client(their_server):
     status, text = call(their_server, "Left", "", ms=1000000)
     assert status == 0 and 1000 - LONG < int(text) <= 1000
-    status, text = call(their_server, "Sleep", "", ms=200)  # client or server, whichever notices it first
+    status, text = call(their_server, "Sleep", "", ms=200)  # the error comes from the client or the server, whichever is first
     assert (status, text.lower()) == (1, "deadline_exceeded deadline exceeded\n")
 
 
@@ -393,7 +393,7 @@ def send_frames(path, data, r):
 
 
 def test_malformed_frames_do_not_harm_other_threads(server, channel):
-    """The server keeps working. The assertion message has the seed that failed."""
+    """The server continues to work. The assertion message contains the seed that failed."""
     unary(channel, "Echo", b"x")
     descriptors = server.descriptors()
     end = time.monotonic() + FUZZ_SECONDS

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-test/test_traffic.py - connectivity and source addresses between all places, ours beside upstream
+test/test_traffic.py - connectivity and source addresses between all places, compared with upstream
 
 What:  two hosts, each a namespace with its own pods and a neighbour; one has our plugins, the other
        Debian's package of upstream's plugins. Every row of MATRIX is one request, from one place to
@@ -367,7 +367,7 @@ class Requests:
     def receive(self, request, one):
         try:
             answer = one.recv(99).decode()
-        except OSError:  # refused or unreachable: counts as no answer
+        except OSError:  # refused or unreachable: there will be no answer
             return
         finally:
             if request[4] == "tcp":
