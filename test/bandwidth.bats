@@ -48,13 +48,13 @@ call() {
 }
 upstream() { plugin=$GO_PLUGINS/bandwidth call "$@"; }
 
-# queue LINK [-n NETNS]: its root qdisc
+# queue LINK [-n NETNS]: print the root qdisc of LINK
 queue() {
 	tc "${@:2}" -j qdisc show dev "$1" root | jq -r '.[0] | if .kind == "tbf" then
 		"tbf \(.handle) \(.options.rate) \(.options.burst) \(.options.lat)" else .kind end'
 }
 has_ingress() { tc qdisc show dev host0 | grep -q ingress; }
-# nothing_left: all attachments were deleted completely
+# nothing_left: assert that all attachments were deleted completely
 nothing_left() {
 	[ "$(queue host0)" = noqueue ]
 	[ "$(queue eth0 -n one)" = noqueue ]
@@ -62,7 +62,7 @@ nothing_left() {
 	[ -z "$(ip -o link show type ifb)" ]
 	[ -z "$(find /run/hawser/attachments -type f)" ]
 }
-# drifts KEYS MESSAGE COMMAND...: CHECK succeeds, and fails with MESSAGE after COMMAND
+# drifts KEYS MESSAGE COMMAND...: assert that CHECK succeeds before COMMAND and fails with MESSAGE after it
 drifts() {
 	local keys=$1 message=$2
 	call CHECK "$keys"
@@ -123,7 +123,7 @@ s.recv(2000)' "$1" "${2:-100}"
 	nothing_left
 }
 
-@test "bandwidth: the queue on the host is the same as upstream's" {
+@test "bandwidth: the queue on the host is the same as in upstream" {
 	need_go_plugins bandwidth
 	for keys in "$in" '"ingressRate":123456789,"ingressBurst":1234567' '"ingressRate":80000000000,"ingressBurst":8000000000'; do
 		tc qdisc del dev host0 root || true
@@ -146,7 +146,7 @@ s.recv(2000)' "$1" "${2:-100}"
 	call CHECK "$keys"
 	call DEL "$keys"
 	nothing_left
-	# both directions; 0 for no limit, as runtimes write it; subnets and egress
+	# also limits for both directions, limits of 0, which runtimes write for "no limit", subnets and egress
 	keys="$in,$out"',"runtimeConfig":{"bandwidth":{"ingressRate":24000000,"ingressBurst":2400000,"egressRate":32000000,
 		"egressBurst":3200000}}'
 	call ADD "$keys"
@@ -167,7 +167,7 @@ s.recv(2000)' "$1" "${2:-100}"
 	nothing_left
 }
 
-@test "bandwidth: with egress ifb the pod's traffic is limited on the host, as upstream does" {
+@test "bandwidth: with egress ifb an ifb on the host limits the pod's traffic, as in upstream" {
 	need_go_plugins bandwidth
 	redirections() { tc filter show dev host0 ingress | grep -c "mirred (Egress Redirect to device $1) stolen"; }
 	keys="$out"',"egress":"ifb"'
@@ -204,7 +204,7 @@ s.recv(2000)' "$1" "${2:-100}"
 	nothing_left
 }
 
-@test "bandwidth: an interface without peer works for egress, and any named link of the host for ingress" {
+@test "bandwidth: egress works without a veth peer, and ingress works on any host link that prevResult names" {
 	ip -n one link set eth0 name veth
 	ip -n one link add eth0 link veth type macvlan
 	ip -n one link set eth0 up
@@ -226,7 +226,7 @@ s.recv(2000)' "$1" "${2:-100}"
 	fails_with 999 "container interface eth0 has no veth peer: *"
 }
 
-@test "bandwidth: a burst smaller than a packet counts as one packet" {
+@test "bandwidth: a burst smaller than a packet is raised to one packet" {
 	keys='"ingressRate":8000000,"ingressBurst":8'
 	call ADD "$keys"
 	ip addr add 10.1.2.1/24 dev host0
@@ -306,7 +306,7 @@ s.recv(2000)' "$1" "${2:-100}"
 	nothing_left
 }
 
-@test "bandwidth: a second ADD replaces the limits of the first" {
+@test "bandwidth: a second ADD replaces the limits of the first ADD" {
 	call ADD "$in,$out"
 	call ADD "$in"',"egressRate":8000000,"egressBurst":800000,"egress":"ifb"' >/tmp/result
 	[ "$(queue eth0 -n one)" = noqueue ]
@@ -327,7 +327,7 @@ limits() {
 	tc -n one filter show dev eth0
 }
 
-@test "bandwidth: a failed repeated ADD leaves the limits of the first" {
+@test "bandwidth: a failed repeated ADD keeps the limits of the first ADD" {
 	faster='"ingressRate":80000000,"ingressBurst":8000000,"egressRate":80000000,"egressBurst":8000000'
 	for keys in "$in" "$out" "$in,$out" "$in,$out"',"unshapedSubnets":["10.0.0.0/8","fd00::/8"]'; do
 		call ADD "$keys" >/dev/null
@@ -346,7 +346,7 @@ limits() {
 		call DEL "$keys"
 		nothing_left
 	done
-	# an error in the middle: a queue of another program
+	# an error after the first change: a root qdisc of another program
 	for first in "$out" "$out"',"shapedSubnets":["10.0.0.0/8"]' "$out"',"egress":"ifb"'; do
 		call ADD "$first" >/dev/null
 		tc qdisc add dev host0 root handle 1: htb
@@ -378,7 +378,7 @@ limits() {
 	nothing_left
 }
 
-@test "bandwidth: DEL succeeds twice, without namespace, and after the links were deleted" {
+@test "bandwidth: DEL succeeds twice, without a namespace, and after the links were deleted" {
 	for keys in "$in,$out" "$in,$out"',"egress":"ifb"'; do
 		call ADD "$keys" >/dev/null
 		call DEL "$keys"
@@ -419,7 +419,7 @@ limits() {
 	nothing_left
 }
 
-@test "bandwidth: DEL leaves a link that has the ifb's name and is not ours" {
+@test "bandwidth: DEL does not delete a link that has the ifb's name but is not ours" {
 	name=bwp$(printf netc1 | sha512sum | cut -c 1-12)
 	ip link add "$name" type veth peer name other
 	call DEL "$out"
@@ -454,7 +454,7 @@ limits() {
 	nothing_left
 }
 
-@test "bandwidth: CHECK finds a missing, down or unlimited ifb, and a missing redirection" {
+@test "bandwidth: CHECK finds an ifb that is missing, down or without limit, and a missing redirection" {
 	keys="$in,$out"',"egress":"ifb"'
 	call ADD "$keys" >/tmp/result
 	ifb=$(jq -r '.interfaces[3].name' /tmp/result)
@@ -492,7 +492,7 @@ limits() {
 
 # ---- subnets ---------------------------------------------------------------------------------
 
-# sent LINK [-n NETNS]: bytes that passed its class for limited traffic
+# sent LINK [-n NETNS]: print how many bytes passed the class for limited traffic of LINK
 sent() { tc "${@:2}" -s class show dev "$1" | awk '/^class htb 6877:1 /{ours = 1} ours && /Sent/ {print $2; exit}'; }
 
 # reach ADDRESS...: send a datagram to each address and back; print 1 for each direction that was limited, else 0
@@ -503,7 +503,7 @@ reach() {
 		there=$(sent eth0 -n one) back=$(sent host0)
 		ask "$address" 1000
 		there=$(($(sent eth0 -n one) - there)) back=$(($(sent host0) - back))
-		# packets of the kernel itself are small
+		# packets that the kernel sends by itself are smaller
 		echo "$address $((there > 1000)) $((back > 1000))"
 	done
 }
@@ -520,7 +520,7 @@ addresses() {
 	reach 10.1.2.1 10.1.3.1 fd01::1 fd02::1 >/dev/null # resolve the neighbours first
 }
 
-@test "bandwidth: unshapedSubnets excludes traffic with these subnets" {
+@test "bandwidth: unshapedSubnets excludes traffic to and from these subnets" {
 	keys="$in,$out"',"unshapedSubnets":["10.1.2.77/24","fd01::/64","10.1.2.0/24"]'
 	call ADD "$keys"
 	call CHECK "$keys"
@@ -533,7 +533,7 @@ fd02::1 1 1" ]
 	nothing_left
 }
 
-@test "bandwidth: shapedSubnets limits traffic with these subnets only" {
+@test "bandwidth: shapedSubnets limits only traffic to and from these subnets" {
 	keys="$in,$out"',"runtimeConfig":{"bandwidth":{"shapedSubnets":["10.1.3.0/24","fd02::/64"]}},"unshapedSubnets":["::/0"]'
 	call ADD "$keys"
 	call CHECK "$keys"
@@ -547,7 +547,7 @@ fd02::1 1 1" ]
 	nothing_left
 }
 
-@test "bandwidth: with unshapedSubnets a stream of large packets passes a low limit" {
+@test "bandwidth: with unshapedSubnets, packets of 64 KB are not dropped at a low rate" {
 	keys='"ingressRate":10000000,"ingressBurst":200000,"unshapedSubnets":["192.0.2.0/24"]'
 	call ADD "$keys"
 	ip addr add 10.1.2.1/24 dev host0

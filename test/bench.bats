@@ -20,14 +20,14 @@ setup() {
 	done
 }
 
-@test "bench: a command that fails ends the run, and its output is printed" {
+@test "bench: a failed command stops the run, and its output is printed" {
 	echo "run /bin/ls /nowhere" >"$BATS_TEST_TMPDIR/series"
 	run -1 "$HAWSER_BUILD/bench/bench-spawn" 1 "$BATS_TEST_TMPDIR/series" "$BATS_TEST_TMPDIR/series"
 	[[ $output == *"cannot access '/nowhere'"* ]]
 	[[ $output == *"/bin/ls /nowhere ended with status"* ]]
 }
 
-@test "bench: both sides have their own environment and input, and as many samples" {
+@test "bench: both sides have their own environment and input, and the same number of samples" {
 	log=$BATS_TEST_TMPDIR/log
 	echo "text" >"$BATS_TEST_TMPDIR/input"
 	printf '%s\n' "read -r line; echo \$SIDE \$line >>$log" >"$BATS_TEST_TMPDIR/note"
@@ -41,14 +41,14 @@ setup() {
 	[ "$(grep -c "^ours text$" "$log")" = 4 ]
 }
 
-@test "bench: reap waits for background processes of a command" {
+@test "bench: the keyword reap waits for the background processes of a command" {
 	printf 'sleep 0.3 &\n' >"$BATS_TEST_TMPDIR/leave"
 	printf 'run /bin/sh %s\nreap\n' "$BATS_TEST_TMPDIR/leave" >"$BATS_TEST_TMPDIR/series"
 	run -0 "$HAWSER_BUILD/bench/bench-spawn" 1 "$BATS_TEST_TMPDIR/series"
 	((output >= 300000000))
 }
 
-@test "bench: started commands run in parallel" {
+@test "bench: commands with the keyword start run in parallel" {
 	mkfifo "$BATS_TEST_TMPDIR/fifo"
 	echo text >"$BATS_TEST_TMPDIR/text"
 	printf 'start /bin/cp %s /dev/null\nstart /bin/cp --no-preserve=all %s %s\n' \
@@ -57,14 +57,14 @@ setup() {
 	run -0 timeout 20 "$HAWSER_BUILD/bench/bench-spawn" 1 "$BATS_TEST_TMPDIR/series"
 }
 
-@test "bench: the times that selftimed commands print are added, unless the clock is off" {
+@test "bench: the times that selftimed commands print are added up, except while the clock is off" {
 	printf 'selftimed /bin/echo 5\nclock off\nselftimed /bin/echo 7\nclock on\nselftimed /bin/echo 1{n}\n' \
 		>"$BATS_TEST_TMPDIR/series"
 	run -0 "$HAWSER_BUILD/bench/bench-spawn" 2 "$BATS_TEST_TMPDIR/series"
 	[ "${lines[0]}" = 15 ]
 }
 
-@test "bench: bench/svg writes picture, table and figures from the samples" {
+@test "bench: bench/svg writes a picture, a table and figures from the samples" {
 	"$HAWSER_SRC/bench/run" burst plugin >/dev/null
 	mkdir "$BATS_TEST_TMPDIR/out"
 	printf '<!-- figures -->\nold\n<!-- end -->\n' >"$BATS_TEST_TMPDIR/out/bench.md"

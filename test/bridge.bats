@@ -1,8 +1,9 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 #
-# bridge: effect and result of ADD, compared with upstream's plugin (Debian's) where it supports the
-# same; what CHECK finds; DEL in any state. The full table of configurations is in test/differential.
+# bridge: effect and result of ADD, compared with upstream's plugin (Debian's) for configurations that
+# both support; what CHECK finds; DEL in any state. test/differential has the full table of
+# configurations.
 bats_require_minimum_version 1.5.0
 load lib
 load pod
@@ -33,7 +34,7 @@ v6='{"type":"host-local","subnet":"fd07::/64"}'
 both='{"type":"host-local","ranges":[[{"subnet":"10.7.0.0/24"}],[{"subnet":"fd07::/64"}]]}'
 static='{"type":"static","addresses":[{"address":"10.7.0.9/24"}]}'
 
-# conf JSON [IPAM]: print a configuration with these keys; l2 JSON: one without IPAM
+# conf JSON [IPAM]: print a configuration with these keys; l2 JSON: print a configuration without IPAM
 conf() {
 	jq -c --argjson ipam "${2-$v4}" '{cniVersion:"1.0.0",name:"net",type:"bridge",bridge:"br7",ipam:$ipam} + .' <<<"$1"
 }
@@ -48,7 +49,7 @@ only_bridge_left() {
 	[ -z "$(records)" ]
 }
 
-# reaches FROM ADDRESS: does ADDRESS answer netns FROM? A refused connection is an answer.
+# reaches FROM ADDRESS: succeeds if netns FROM gets an answer from ADDRESS; a refused connection is one
 reaches() {
 	ip netns exec "$1" python3 -c '
 import socket, sys
@@ -60,7 +61,7 @@ except ConnectionRefusedError:
 
 # ---- ADD ---------------------------------------------------------------------------------
 
-@test "bridge: ADD gives the pod an address and a port, and has upstream's result" {
+@test "bridge: ADD gives the pod an address and a bridge port, and returns the same result as upstream" {
 	add '{"isDefaultGateway":true}'
 	[ "$(jq -c '.interfaces[].mac = "M"' /tmp/result)" = '{"cniVersion":"1.0.0","interfaces":[{"mac":"M","name":"br7"},{"mac":"M","name":"'"$(result "$host_end")"'"},{"mac":"M","name":"eth0","sandbox":"/run/netns/one"}],"ips":[{"address":"10.7.0.2/24","gateway":"10.7.0.1","interface":2}],"routes":[{"dst":"0.0.0.0/0","gw":"10.7.0.1"}]}' ]
 	for i in 0 1; do
@@ -75,7 +76,7 @@ except ConnectionRefusedError:
 	only_bridge_left
 }
 
-@test "bridge: both ends of the pair have one queue" {
+@test "bridge: both ends of the veth pair have one queue" {
 	add '{}'
 	[ "$(ip -d -j link show "$(result "$host_end")" | jq '.[0].num_tx_queues, .[0].num_rx_queues' | xargs)" = "1 1" ]
 	[ "$(ip -n one -d -j link show eth0 | jq '.[0].num_tx_queues, .[0].num_rx_queues' | xargs)" = "1 1" ]
@@ -84,7 +85,7 @@ except ConnectionRefusedError:
 @test "bridge: pods reach each other and the bridge right after ADD, over IPv4 and IPv6" {
 	add '{"isDefaultGateway":true}' "$both"
 	call ADD c2 two "$(</tmp/conf)" >/tmp/second
-	# the first packet to each must arrive: no retry
+	# the first packet to each address must arrive: there is no retry
 	reaches one 10.7.0.1
 	reaches one fd07::1
 	talks one "$(jq -r '.ips[0].address | split("/")[0]' /tmp/second)"
@@ -115,7 +116,7 @@ except ConnectionRefusedError:
 	check
 }
 
-# dad_of_pod STRACE-ARGUMENT...: trace an ADD into /tmp/trace, and print accept_dad of the interface
+# dad_of_pod STRACE-ARGUMENT...: trace an ADD to /tmp/trace, and print accept_dad of the pod's interface
 dad_of_pod() {
 	printf '#!/bin/sh\nASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 exec strace -f -o /tmp/trace %s "%s"\n' \
 		"$*" "$plugins/bridge" >/tmp/traced
@@ -125,12 +126,12 @@ dad_of_pod() {
 	del
 }
 
-@test "bridge: sysctls are accessed through a procfs mount of its own, so that /proc does not grow" {
+@test "bridge: sysctls are accessed through a private procfs mount, so that /proc does not grow" {
 	need strace
 	[ "$(dad_of_pod -e trace=openat)" = 0 ]
 	grep '"sys/net/ipv6/conf/eth0/accept_dad"' /tmp/trace
 	run ! grep '"/proc/sys/net/ipv6/conf/eth0' /tmp/trace
-	# if it cannot mount procfs, it uses the existing mount
+	# if the plugin cannot mount procfs, it uses the existing mount
 	[ "$(dad_of_pod -e trace=openat,fsopen -e inject=fsopen:error=EPERM)" = 0 ]
 	grep '"/proc/sys/net/ipv6/conf/eth0/accept_dad"' /tmp/trace
 }
@@ -197,7 +198,7 @@ dad_of_pod() {
 	check
 }
 
-@test "bridge: the MAC address of runtimeConfig overrides args, and that overrides CNI_ARGS" {
+@test "bridge: a MAC address in runtimeConfig overrides one in args, which overrides one in CNI_ARGS" {
 	mac() { ip -n one -j link show eth0 | jq -r '.[].address'; }
 	export CNI_ARGS="IgnoreUnknown=1;K8S_POD_NAME=x;MAC=02:00:00:00:00:01"
 	add '{}'
@@ -213,7 +214,7 @@ dad_of_pod() {
 	del
 }
 
-@test "bridge: the configuration's dns replaces IPAM's dns as a whole" {
+@test "bridge: the configuration's dns replaces all of IPAM's dns" {
 	printf 'nameserver 10.0.0.53\nsearch a.test\n' >/tmp/resolv.conf
 	ipam='{"type":"host-local","subnet":"10.7.0.0/24","resolvConf":"/tmp/resolv.conf"}'
 	add '{}' "$ipam"
@@ -258,7 +259,7 @@ dad_of_pod() {
 	[ "$check_mac" = "$mac" ]
 }
 
-@test "bridge: an existing bridge is used unchanged, and its MAC address is fixed" {
+@test "bridge: an existing bridge is used, its MAC address no longer changes, and uninstall keeps it" {
 	ip link add br7 type bridge
 	add '{"isGateway":true,"mtu":1400}'
 	ip link show br7 | grep -q UP
@@ -268,7 +269,7 @@ dad_of_pod() {
 	ip link set other address 02:00:00:00:00:00 master br7
 	[ "$(ip -j link show br7 | jq -r '.[].address')" = "$mac" ]
 	ip link del other
-	# an existing bridge is not removed
+	# uninstall does not remove an existing bridge
 	del
 	hawser-plugin uninstall
 	ip link show br7
@@ -337,7 +338,7 @@ dad_of_pod() {
 	del
 }
 
-@test "bridge: with IPv6 only an address of the same network conflicts" {
+@test "bridge: an IPv6 address of the bridge conflicts only if it is in the gateway's network" {
 	ip link add br7 type bridge
 	ip addr add fd08::1/64 dev br7
 	add '{"isGateway":true}' "$v6"
@@ -352,16 +353,16 @@ dad_of_pod() {
 
 @test "bridge: an existing interface named CNI_IFNAME is refused, and nothing is changed" {
 	ip -n one link add eth0 type veth peer name other
-	before=$(given one)
+	before=$(links_and_addresses one)
 	run try_add '{"isGateway":true}'
 	fails_with 999 'container veth name ("eth0") peer provided ("veth*") already exists'
 	[ "$(links)" = lo ]
 	[ -z "$(leases)" ]
 	[ -z "$(records)" ]
-	[ "$(given one)" = "$before" ]
+	[ "$(links_and_addresses one)" = "$before" ]
 }
 
-@test "bridge: if IPAM fails or returns no address, nothing is left behind" {
+@test "bridge: an ADD whose IPAM fails or returns no address leaves nothing behind" {
 	run try_add '{}' '{"type":"nosuch"}'
 	fails_with 999 'failed to find plugin "nosuch"*'
 	mkdir /tmp/ipam
@@ -377,7 +378,7 @@ dad_of_pod() {
 	only_bridge_left
 }
 
-@test "bridge: a plugin that is its own IPAM is refused by ADD; DEL and GC succeed" {
+@test "bridge: ADD refuses a plugin as its own IPAM plugin; DEL and GC succeed" {
 	for type in bridge ptp; do
 		run try_add '{"cniVersion":"1.1.0"}' "{\"type\":\"$type\"}"
 		fails_with 7 "plugin \"$type\" cannot delegate to itself"
@@ -397,18 +398,18 @@ dad_of_pod() {
 
 # ---- ADD twice ------------------------------------------------------------------------------------
 
-@test "bridge: a second ADD is refused and the first stays" {
+@test "bridge: a second ADD is refused, and the attachment stays unchanged" {
 	add '{"isGateway":true}'
-	before=$(given; given one; leases)
+	before=$(links_and_addresses; links_and_addresses one; leases)
 	run call ADD c1 one "$(</tmp/conf)"
 	fails_with 999 'container veth name ("eth0") peer provided ("veth*") already exists'
-	[ "$(given; given one; leases)" = "$before" ]
+	[ "$(links_and_addresses; links_and_addresses one; leases)" = "$before" ]
 	check
 	del
 	only_bridge_left
 }
 
-@test "bridge: a second ADD after the pod lost its interface replaces the first" {
+@test "bridge: a second ADD after the pod lost its interface replaces the first attachment" {
 	add '{}' "$static"
 	ip -n one link set eth0 name lost
 	call ADD c1 one "$(</tmp/conf)" >/tmp/result
@@ -418,7 +419,7 @@ dad_of_pod() {
 	only_bridge_left
 }
 
-@test "bridge: if the name of the host end is taken, the next one is used" {
+@test "bridge: if the name of the host end is taken, the next name is used" {
 	add '{}'
 	name=$(result "$host_end")
 	del
@@ -440,13 +441,13 @@ dad_of_pod() {
 	fails_with 999 "Required prevResult missing"
 }
 
-@test "bridge: CHECK in a namespace other than that of ADD fails" {
+@test "bridge: CHECK fails in a different namespace than that of ADD" {
 	add '{}'
 	run call CHECK c1 two "$(with_result)"
 	fails_with 999 "Sandbox in prevResult /run/netns/one doesn't match configured netns: /run/netns/two"
 }
 
-@test "bridge: CHECK finds the bridge missing, replaced, down or with a wrong MAC address" {
+@test "bridge: CHECK finds a bridge that is missing, replaced, down or has a wrong MAC address" {
 	add '{"isGateway":true}'
 	drifts "interface br7: MAC address mismatch: got 02:00:00:00:00:07, want *" ip link set br7 address 02:00:00:00:00:07
 	ip link set br7 address "$(result '.interfaces[0].mac')"
@@ -459,7 +460,7 @@ dad_of_pod() {
 	fails_with 999 '"br7" already exists but is not a bridge'
 }
 
-@test "bridge: CHECK finds promiscuous mode enabled or disabled" {
+@test "bridge: CHECK finds changed promiscuous mode of the bridge" {
 	add '{}'
 	drifts "bridge br7: promiscuous mode mismatch: got on, want off" ip link set br7 promisc on
 	del
@@ -467,7 +468,7 @@ dad_of_pod() {
 	drifts "bridge br7: promiscuous mode mismatch: got off, want on" ip link set br7 promisc off
 }
 
-@test "bridge: CHECK finds the port detached, hairpin mode or isolation changed" {
+@test "bridge: CHECK finds a detached port, and changed hairpin mode or isolation" {
 	add '{}'
 	port=$(result "$host_end")
 	drifts "port $port: hairpin mode mismatch: got on, want off" bridge link set dev "$port" hairpin on
@@ -481,7 +482,7 @@ dad_of_pod() {
 	drifts "host interface $port is not a port of bridge br7" ip link set "$port" nomaster
 }
 
-@test "bridge: CHECK finds either end missing, down, or with a wrong MAC address or MTU" {
+@test "bridge: CHECK finds an end of the veth pair that is missing, down, or has a wrong MAC address or MTU" {
 	add '{"mtu":1400}'
 	port=$(result "$host_end")
 	drifts "host interface $port is down" ip link set "$port" down
@@ -499,7 +500,7 @@ dad_of_pod() {
 	drifts "host interface $port is missing" ip link del "$port"
 }
 
-@test "bridge: CHECK finds an MTU other than the kernel's default if none is configured" {
+@test "bridge: CHECK finds an MTU that differs from the kernel's default if none is configured" {
 	add '{}'
 	port=$(result "$host_end")
 	drifts "host interface $port: MTU mismatch: got 1300, want 1500" ip link set "$port" mtu 1300
@@ -525,7 +526,7 @@ dad_of_pod() {
 	drifts "container interface eth0: enhanced_dad mismatch: got 0, want 1" set_conf ipv6.conf.eth0.enhanced_dad=0
 }
 
-@test "bridge: CHECK accepts what tuning changed, upstream's or ours" {
+@test "bridge: CHECK accepts changes made by tuning, upstream's or ours" {
 	need_go_plugins tuning
 	for tuning in "$GO_PLUGINS/tuning" "$plugins/tuning"; do
 		add '{"mtu":1400}'
@@ -537,7 +538,7 @@ dad_of_pod() {
 	done
 }
 
-@test "bridge: CHECK finds another link under the name of the pod's interface" {
+@test "bridge: CHECK finds a different link that has the name of the pod's interface" {
 	add '{}'
 	mac=$(result '.interfaces[2].mac')
 	replace() {
@@ -562,7 +563,7 @@ dad_of_pod() {
 	drifts "interface br7 lacks the address fd07::1/64" ip addr del fd07::1/64 dev br7
 }
 
-@test "bridge: CHECK finds forwarding disabled" {
+@test "bridge: CHECK finds that forwarding was disabled" {
 	add '{"isGateway":true}'
 	drifts "forwarding is disabled: net/ipv4/ip_forward is 0" sysctl -qw net.ipv4.ip_forward=0
 }
@@ -614,7 +615,7 @@ dad_of_pod() {
 	only_bridge_left
 }
 
-@test "bridge: DEL deletes a pair whose host end was renamed" {
+@test "bridge: DEL deletes a veth pair whose host end was renamed" {
 	add '{}'
 	ip link set "$(result "$host_end")" down name renamed
 	del
@@ -629,16 +630,16 @@ dad_of_pod() {
 
 @test "bridge: DEL after a refused ADD keeps the interface of another attachment" {
 	add '{}'
-	before=$(given one)
+	before=$(links_and_addresses one)
 	run call ADD c1 one "$(conf '{"name":"second"}')"
 	[ "$status" = 1 ]
-	[ "$(given one)" = "$before" ]
+	[ "$(links_and_addresses one)" = "$before" ]
 	call DEL c1 one "$(conf '{"name":"second"}')"
-	[ "$(given one)" = "$before" ]
+	[ "$(links_and_addresses one)" = "$before" ]
 	check
 }
 
-@test "bridge: a second ADD without a record is refused and the first stays" {
+@test "bridge: a second ADD without a record is refused, and the attachment stays unchanged" {
 	add '{}'
 	rm -rf /run/hawser
 	run call ADD c1 one "$(</tmp/conf)"
@@ -694,21 +695,21 @@ dad_of_pod() {
 	only_bridge_left
 }
 
-@test "bridge: DEL does not change another pod that now has the netns path" {
+@test "bridge: DEL does not change another pod that now uses the same netns path" {
 	add '{}'
 	call ADD c2 two "$(</tmp/conf)" >/dev/null
 	ip link del "$(result "$host_end")"
 	umount -l /run/netns/one
 	mount --bind /run/netns/two /run/netns/one
-	before=$(given two)
+	before=$(links_and_addresses two)
 	del
-	[ "$(given two)" = "$before" ]
+	[ "$(links_and_addresses two)" = "$before" ]
 	[ "$(leases | wc -l)" = 1 ]
 	umount /run/netns/one
 	rm /run/netns/one
 }
 
-@test "bridge: our DEL works on upstream's attachments, and the reverse" {
+@test "bridge: our DEL works on upstream's attachments, and upstream's DEL on ours" {
 	need_go_plugins bridge host-local
 	ip link add br7 type bridge
 	conf '{"isGateway":true}' "$both" >/tmp/conf
@@ -725,9 +726,9 @@ dad_of_pod() {
 	only_bridge_left
 }
 
-@test "bridge: ADD has upstream's effect and result" {
+@test "bridge: ADD has the same effect and returns the same result as upstream" {
 	need_go_plugins bridge host-local
-	state() { # of both sides of an attachment, without random values
+	state() { # print the state of both sides of an attachment, without random values
 		{
 			ip -j addr show br7
 			ip -n one -j addr show eth0
@@ -736,7 +737,7 @@ dad_of_pod() {
 		} | jq -S '[.[] | del(.address, .ifindex, .link_index, .txqlen, .addr_info[]?.nodad, .addr_info[]?.tentative) |
 			.addr_info? |= [.[]? | select(.scope == "global")]]'
 	}
-	normalize() { # without random values; Debian's version prints an empty dns
+	normalize() { # remove random values, and the empty dns that Debian's version prints
 		jq -S '.interfaces[].mac = "M" | .interfaces[1].name = "H" | if .dns == {} then del(.dns) else . end'
 	}
 	for json in '{}' '{"isGateway":true}' '{"isDefaultGateway":true,"mtu":1400,"hairpinMode":true}'; do
@@ -771,7 +772,7 @@ dad_of_pod() {
 	only_bridge_left
 }
 
-@test "bridge: GC beside running ADDs deletes none of them in part" {
+@test "bridge: GC during ADDs deletes an attachment completely or not at all" {
 	conf '{"cniVersion":"1.1.0","isGateway":true}' >/tmp/conf
 	for i in {1..30}; do ip netns add "p$i"; done
 	for i in {1..30}; do
@@ -798,11 +799,11 @@ dad_of_pod() {
 	fails_with 7 "cannot set hairpin mode*"
 }
 
-@test "bridge: ADD and DEL list nothing but the bridge's addresses, and those of ptp nothing" {
+@test "bridge: ADD and DEL dump only the bridge's addresses, and ADD and DEL of ptp dump nothing" {
 	need strace
 	conf '{"isGateway":true}' "$both" >/tmp/conf
 	for i in {1..5}; do ip netns add "p$i" && call ADD "p$i" "p$i" "$(</tmp/conf)"; done
-	# shellcheck disable=SC2016 # for the script
+	# shellcheck disable=SC2016 # the script expands it
 	printf '#!/bin/sh\nexec strace -f -o /tmp/trace -e trace=sendto,getdents64 "%s/${0##*/}"\n' "$plugins" >/tmp/bridge
 	chmod +x /tmp/bridge
 	cp /tmp/bridge /tmp/ptp
@@ -816,8 +817,8 @@ dad_of_pod() {
 		done
 	done
 	cat /tmp/lists
-	[ "$(grep -c 'RTM_GETADDR.*ifa_index=if_nametoindex("br7")' /tmp/lists)" = 2 ] # of each family
-	[ "$(wc -l </tmp/lists)" = 2 ] # and no directory but that of the index: ".", ".." and this boot's
+	[ "$(grep -c 'RTM_GETADDR.*ifa_index=if_nametoindex("br7")' /tmp/lists)" = 2 ] # one for each family
+	[ "$(wc -l </tmp/lists)" = 2 ] # nothing else, except short directories such as the index: ".", ".." and this boot's
 }
 
 @test "bridge: forty concurrent first ADDs, then forty concurrent DELs, leave only the bridge" {
@@ -839,7 +840,7 @@ dad_of_pod() {
 	only_bridge_left
 }
 
-@test "bridge: uninstall removes the bridge, but not while it has ports" {
+@test "bridge: uninstall removes the bridge, but refuses while it has ports" {
 	add '{"isGateway":true}'
 	run hawser-plugin uninstall
 	[ "$status" = 1 ]

@@ -11,7 +11,7 @@ setup() {
 	mkdir -p /etc/cni/net.d /tmp/plugins
 	ip netns add pod
 	export CNI_PATH=/tmp/plugins:$HAWSER_BUILD/cni:$GO_PLUGINS
-	# Logs its calls, creates /tmp/made, then does what "mode" in its configuration says.
+	# A plugin that logs its calls, creates /tmp/made, and then does what "mode" in its configuration says.
 	cat >/tmp/plugins/script <<-'SCRIPT'
 	#!/bin/bash
 	input=$(cat)
@@ -47,7 +47,7 @@ network() {
 		>"/etc/cni/net.d/10-$1.conflist"
 }
 
-# scripted [VERB MODE]: the configuration of the shell script
+# scripted [VERB MODE]: print the configuration of the plugin "script", with a mode for VERB
 scripted() { echo "{\"type\":\"script\",\"mode\":{${1:+\"$1\":\"$2\"}}}"; }
 
 nothing_left() {
@@ -63,7 +63,7 @@ fails() { # COMMAND...: must exit with 1
 	[ "$status" = 1 ]
 }
 
-@test "cnitool: the container ID is derived from the absolute path of the namespace, as upstream's" {
+@test "cnitool: the container ID is derived from the absolute path of the namespace, as in upstream" {
 	network demo 1.0.0 "$(scripted)"
 	cnitool add demo /var/run/netns/testing >/dev/null
 	(cd /var/run && cnitool del demo ./netns//x/../testing/.)
@@ -78,7 +78,7 @@ DEL cnitool-77383ca0a0715733ca6f /var/run/netns/testing" ]
 	[ "$(cut -d' ' -f3 /tmp/calls)" = /tmp/link/ns ]
 }
 
-@test "cnitool: add prints the result with four spaces and without final newline" {
+@test "cnitool: add prints the result indented by four spaces and without a final newline" {
 	network demo 1.0.0 "$(scripted)"
 	cnitool add demo /run/netns/pod >/tmp/out
 	printf '{\n    "cniVersion": "1.0.0",\n    "ips": [\n        {\n            "address": "10.1.2.3/24"\n        }\n    ]\n}' |
@@ -129,7 +129,7 @@ DEL cnitool-77383ca0a0715733ca6f /var/run/netns/testing" ]
 	[ "$(cut -d' ' -f1 /tmp/calls | xargs)" = "ADD DEL" ]
 }
 
-@test "cnitool: errors of check and status name the plugin, too" {
+@test "cnitool: errors of check and status name the plugin" {
 	network demo 1.1.0 '{"type":"loopback"}' '{"type":"script","mode":{"CHECK":"fail","STATUS":"busy"}}'
 	cnitool add demo /run/netns/pod >/dev/null
 	fails cnitool check demo /run/netns/pod
@@ -151,7 +151,7 @@ DEL cnitool-77383ca0a0715733ca6f /var/run/netns/testing" ]
 	[[ "$(jq -r .hint <<<"$output")" == "set CNI_PATH"* ]]
 }
 
-@test "cnitool: a plugin that prints garbage, nothing, or hangs is an error" {
+@test "cnitool: a plugin that prints garbage or hangs is an error" {
 	network demo 1.0.0 "$(scripted ADD garbage)"
 	fails cnitool add demo /run/netns/pod
 	has 'netplugin failed but error parsing its diagnostic message "hello\n": exit status 1'
@@ -162,8 +162,8 @@ DEL cnitool-77383ca0a0715733ca6f /var/run/netns/testing" ]
 	nothing_left
 }
 
-# interrupt SIGNAL-OR-KEY COMMAND...: run COMMAND on a terminal of its own, interrupt it twice once the
-# plugin hangs, print its output, and exit with its status
+# interrupt SIGNAL|ctrl-c COMMAND...: run COMMAND on a new terminal, interrupt it twice when the plugin
+# hangs, print the output of COMMAND, and return its exit status
 interrupt() {
 	rm -f /tmp/hangs
 	/usr/bin/python3 - "$@" <<-'PYTHON'
@@ -204,7 +204,7 @@ interrupt() {
 	run ! pgrep -f "sleep 1000"
 }
 
-@test "cnitool: an interrupt between two plugins, and another during the undo, leave nothing" {
+@test "cnitool: an interrupt between two plugins, and another during the undo, leave nothing behind" {
 	network demo 1.0.0 '{"type":"script","mode":{"ADD":"interrupt","DEL":"interrupt"}}' "$(scripted)"
 	fails cnitool add demo /run/netns/pod
 	has "cancel"
@@ -213,15 +213,15 @@ interrupt() {
 	[ "$(cut -d' ' -f1 /tmp/calls | xargs)" = "ADD DEL DEL" ]
 }
 
-@test "cnitool: an interrupt before the first plugin runs nothing" {
+@test "cnitool: after an interrupt before the first plugin, no plugin runs" {
 	network demo 1.0.0 "$(scripted)"
 	cnitool add demo /run/netns/pod >/dev/null
 	cnitool del demo /run/netns/pod
 	rm /tmp/calls
 	exec {gc}<>/run/hawser/locks/libhawser-*
-	flock "$gc" # as a GC does
+	flock "$gc" # as a running GC does
 	cnitool add demo /run/netns/pod >/tmp/out 2>&1 {gc}<&- &
-	# wait until it has installed its handlers
+	# wait until cnitool has installed its signal handlers
 	until ((0x$(awk '/^SigCgt/ { print $2 }' "/proc/$!/status") & 1 << 14)); do sleep 0.01; done
 	kill -TERM $!
 	status=0
@@ -233,7 +233,7 @@ interrupt() {
 	nothing_left
 }
 
-@test "cnitool: Ctrl-C while del hangs keeps the cache for the next del" {
+@test "cnitool: after Ctrl-C during a del that hangs, the cache is kept for the next del" {
 	network demo 1.0.0 "$(scripted DEL hang)"
 	cnitool add demo /run/netns/pod >/dev/null
 	fails interrupt ctrl-c cnitool --timeout 30 del demo /run/netns/pod
@@ -260,7 +260,7 @@ interrupt() {
 	done
 }
 
-@test "cnitool: closed standard input, output and error do no harm" {
+@test "cnitool: add and del work with closed standard input, output and error" {
 	network demo 1.0.0 "$(scripted)"
 	cnitool add demo /run/netns/pod <&- >&- 2>&-
 	[ -e /tmp/made ]
@@ -269,7 +269,7 @@ interrupt() {
 	nothing_left
 }
 
-@test "cnitool: hints for a missing plugin, network, directory and namespace" {
+@test "cnitool: the error for a missing plugin, network, directory or namespace has a hint" {
 	network demo 1.0.0 '{"type":"nosuch"}'
 	fails cnitool add demo /run/netns/pod --cni-path /tmp/a:/tmp/b
 	has 'failed to find plugin "nosuch" in path [/tmp/a /tmp/b]'
@@ -294,7 +294,7 @@ interrupt() {
 	has "in path [/opt/cni/bin]"
 }
 
-@test "cnitool: an unknown command or option and too few arguments are errors with usage" {
+@test "cnitool: an unknown command or option, or too few arguments, is an error that shows the usage" {
 	fails cnitool frobnicate demo /run/netns/pod
 	has 'unknown command "frobnicate"'
 	has "commands are add check del"
@@ -308,14 +308,14 @@ interrupt() {
 	has "--timeout: expected a number of seconds"
 }
 
-@test "cnitool: extra arguments are ignored, as upstream does, with a message" {
+@test "cnitool: extra arguments are ignored with a message, as in upstream" {
 	network demo 1.0.0 "$(scripted)"
 	run cnitool del demo /run/netns/pod more
 	[ "$status" = 0 ]
 	[ "$output" = 'cnitool: extra argument "more" is ignored' ]
 }
 
-@test "cnitool: there is help for every command, and a summary of all" {
+@test "cnitool: help describes every command, and lists all of them" {
 	run cnitool --help
 	[ "$status" = 0 ]
 	all=$output
@@ -331,7 +331,7 @@ interrupt() {
 	[[ "$(cnitool --version)" == "cnitool (hawser) "* ]]
 }
 
-# bad_file NAME TEXT: the file NAME must be refused with an error that contains NAME and TEXT
+# bad_file NAME TEXT: assert that the file NAME is refused with an error that contains NAME and TEXT
 bad_file() {
 	fails cnitool add demo /run/netns/pod --conf-dir /tmp/conf
 	has "/tmp/conf/$1"
@@ -374,7 +374,7 @@ bad_file() {
 	bad_file utf8.conflist "error parsing configuration list"
 }
 
-@test "cnitool: plugin names with a slash, missing plugins and invalid names are refused" {
+@test "cnitool: plugin names with a slash, missing plugins and invalid network names are refused" {
 	network demo 1.0.0 '{"type":"../plugins/script"}'
 	fails cnitool add demo /run/netns/pod
 	has "(/etc/cni/net.d/10-demo.conflist)"
@@ -397,7 +397,7 @@ bad_file() {
 	has 'plugin loopback does not support config version "9.9.9"'
 }
 
-@test "cnitool: the last of duplicate keys counts, as in Go" {
+@test "cnitool: the last one of duplicate keys is used, as in Go" {
 	echo '{"cniVersion":"1.0.0","name":"x","name":"demo","plugins":[{"type":"nosuch","type":"script"}]}' \
 		>/etc/cni/net.d/10-demo.conflist
 	cnitool add demo /run/netns/pod >/dev/null
@@ -416,7 +416,7 @@ bad_file() {
 	has "hint: run cnitool as root"
 }
 
-@test "cnitool: list shows every file with its state, as text, names and JSON" {
+@test "cnitool: list prints every file with its state, as text, as names or as JSON" {
 	network demo 1.0.0 '{"type":"loopback"}' "$(scripted)"
 	network gone 0.4.0 '{"type":"nosuch"}'
 	echo '{' >/etc/cni/net.d/05-broken.conflist
@@ -450,7 +450,7 @@ bad_file() {
 	has 'plugin script does not support config version "0.3.1"'
 }
 
-@test "cnitool: versions of a plugin and of a network" {
+@test "cnitool: versions prints the versions of a plugin or of a network" {
 	network demo 1.0.0 '{"type":"loopback"}' "$(scripted)"
 	[ "$(cnitool versions script)" = "script: 0.4.0 1.0.0 1.1.0" ]
 	[ "$(cnitool versions demo)" = "loopback: 0.1.0 0.2.0 0.3.0 0.3.1 0.4.0 1.0.0 1.1.0
@@ -461,7 +461,7 @@ script: 0.4.0 1.0.0 1.1.0" ]
 	has 'no net configuration with name "nosuch"'
 }
 
-@test "cnitool: gc deletes every attachment of the network and no other" {
+@test "cnitool: gc deletes every attachment of the network, and none of other networks" {
 	network demo 1.1.0 '{"type":"loopback"}' "$(scripted)"
 	network other 1.1.0 '{"type":"loopback"}'
 	cnitool add demo /run/netns/pod >/dev/null
@@ -475,7 +475,7 @@ script: 0.4.0 1.0.0 1.1.0" ]
 	[ -z "$(ls /var/lib/cni/results)" ]
 }
 
-@test "cnitool: gc also deletes attachments that are not in the cache, by the plugin's record" {
+@test "cnitool: gc also deletes attachments that only the plugin's records contain" {
 	export CNI_PATH=$HAWSER_BUILD/test/cni
 	network demo 1.1.0 '{"type":"link-and-file","directory":"/tmp/linked"}'
 	cnitool add demo /run/netns/pod >/dev/null
@@ -486,7 +486,7 @@ script: 0.4.0 1.0.0 1.1.0" ]
 	[ -z "$(find /run/hawser/attachments -type f)" ]
 }
 
-@test "cnitool: gc on a terminal lists the attachments and asks" {
+@test "cnitool: gc on a terminal lists the attachments and asks for confirmation" {
 	need script
 	network demo 1.1.0 '{"type":"loopback"}' "$(scripted)"
 	cnitool add demo /run/netns/pod >/dev/null
@@ -508,7 +508,7 @@ script: 0.4.0 1.0.0 1.1.0" ]
 	nothing_left
 }
 
-@test "cnitool: gc on a terminal asks even if the cache has no attachments" {
+@test "cnitool: gc on a terminal asks for confirmation even if the cache has no attachments" {
 	need script
 	network demo 1.1.0 "$(scripted)"
 	run script -qec "cnitool gc demo" /dev/null <<<n
@@ -521,7 +521,8 @@ script: 0.4.0 1.0.0 1.1.0" ]
 	lacks "[y/N]"
 }
 
-# Objects that attachments left behind. Objects that upstream's plugins create once per host do not count.
+# leftovers: print what attachments leave behind, without objects that upstream's plugins create once per
+# host
 leftovers() {
 	ip -o link | grep veth || true
 	iptables-save -t nat | grep -E 'CNI-DN-|CNI-[0-9a-f]{24}' || true
@@ -529,11 +530,11 @@ leftovers() {
 	find /var/lib/cni/networks -name '10.*' 2>/dev/null || true
 }
 
-@test "cnitool: our loopback with upstream's bridge, host-local and portmap in 0.4.0 and 1.0.0" {
+@test "cnitool: our loopback works with upstream's bridge, host-local and portmap in 0.4.0 and 1.0.0" {
 	need_go_plugins bridge host-local portmap
 	need iptables
 	export CAP_ARGS='{"portMappings":[{"hostPort":8080,"containerPort":80,"protocol":"tcp"}]}'
-	# If ip6tables exists, CHECK of portmap 1.1.1 also expects the IPv4 rules there.
+	# If ip6tables exists, CHECK of portmap 1.1.1 also expects the IPv4 rules in ip6tables.
 	mkdir -p /tmp/path /tmp/loopback
 	ln -sf "$(command -v iptables)" "$HAWSER_BUILD/bin/cnitool" /tmp/path
 	ln -sf "$HAWSER_BUILD/cni/loopback" /tmp/loopback
@@ -553,7 +554,7 @@ leftovers() {
 		ip -n pod addr del "$address" dev eth0
 		fails cnitool check demo /run/netns/pod
 		has 'plugin "bridge"'
-		ip -n pod addr add "$address" dev eth0 # upstream's DEL of ipMasq needs the address
+		ip -n pod addr add "$address" dev eth0 # upstream's DEL needs the address to remove the ipMasq rules
 		cnitool del demo /run/netns/pod
 		cnitool del demo /run/netns/pod
 		[ -z "$(leftovers)" ]
@@ -566,7 +567,7 @@ leftovers() {
 	cnitool add demo /run/netns/pod >/dev/null
 	ip netns del pod
 	cnitool del demo /run/netns/pod
-	# the kernel deletes the links of a namespace some time after its last reference
+	# the kernel deletes the links of a namespace some time after the last reference to it is released
 	for _ in $(seq 100); do
 		[ -n "$(ip -o link show type veth)" ] || break
 		sleep 0.1
@@ -585,7 +586,7 @@ leftovers() {
 	run ! grep -q UP <(ip -n pod link show lo)
 }
 
-@test "cnitool: noop reports the result and error of its debug file" {
+@test "cnitool: noop returns the result or the error in its debug file" {
 	network demo 1.0.0 '{"type":"noop"}'
 	echo '{"ReportResult":"{\"cniVersion\":\"1.0.0\",\"ips\":[{\"address\":\"10.1.2.3/24\"}]}"}' >/tmp/debug
 	CNI_ARGS=DEBUG=/tmp/debug run cnitool add demo /run/netns/pod
@@ -607,7 +608,7 @@ leftovers() {
 	[ ! -e /tmp/made ]
 }
 
-# complete_words WORD...: the completions of "cnitool WORD..."; the last word is being typed
+# complete_words WORD...: print the completions of "cnitool WORD..."; the last word is incomplete
 complete_words() {
 	bash -c 'source "$HAWSER_SRC/completions/cnitool"; COMP_WORDS=(cnitool "$@")
 		COMP_CWORD=$#; _cnitool; echo "${COMPREPLY[@]}"' - "$@"

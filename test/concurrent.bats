@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 #
-# Many attachments at once, full disks, and a clock that was set back; with the plugins bridge and ptp,
+# Many concurrent attachments, full disks, and a clock that was set back; with the plugins bridge and ptp,
 # both dual stack.
 bats_require_minimum_version 1.5.0
 load lib
@@ -31,7 +31,7 @@ teardown() {
 	sysctl -qw net.ipv4.ip_forward=0 net.ipv6.conf.all.forwarding=0
 }
 
-# pods FROM TO: namespaces pFROM to pTO
+# pods FROM TO: create the namespaces pFROM to pTO
 pods() { seq -f 'netns add p%.0f' "$1" "$2" | ip -batch -; }
 
 # call VERB TYPE N [MORE]: run plugin TYPE for pod N; MORE: additional members of the configuration
@@ -47,7 +47,7 @@ check() { call CHECK "$1" "$2" "\"prevResult\": $(<"result.$2")"; }
 gc() { call GC "$1" 0 "\"cni.dev/valid-attachments\": [${2-}]"; }
 type_of() { [ $(($1 % 2)) = 0 ] && echo bridge || echo ptp; }
 
-# at_once COMMAND N...: run COMMAND N for each N at the same time; all must succeed
+# at_once COMMAND N...: run COMMAND N for each N at the same time; fails if one of them fails
 at_once() {
 	local command=$1 n bad=0
 	local -A pids
@@ -80,7 +80,7 @@ state() {
 
 # ---- many at once ---------------------------------------------------------------------
 
-@test "concurrent: forty first ADDs at once on two networks, forty DELs and uninstall leave nothing" {
+@test "concurrent: forty first ADDs at once on two networks, forty DELs and uninstall leave nothing behind" {
 	each_add() { add "$(type_of "$1")" "$1"; }
 	each_check() { check "$(type_of "$1")" "$1"; }
 	each_del() { del "$(type_of "$1")" "$1"; }
@@ -92,13 +92,14 @@ state() {
 	at_once each_del {1..40}
 	[ -z "$(left)" ]
 	"$HAWSER_BUILD/bin/hawser-plugin" uninstall
-	rm -r /var/lib/cni/networks # lock files and last addresses
+	rm -r /var/lib/cni/networks # lock files and the last reserved addresses
 	forwarding='forward\|conf/all/accept_redirects'
 	diff -U0 <(grep -v "$forwarding" before) <(state | grep -v "$forwarding")
 }
 
-@test "concurrent: ADD and DEL of 200 pods at once, mixed, leave nothing" {
-	# ADD and DEL; twice; ADD with a DEL at the same time (may fail); two DELs; without namespace
+@test "concurrent: ADDs and DELs of 200 pods in different orders at the same time leave nothing behind" {
+	# ADD and DEL; the same twice; an ADD, which may fail, and a DEL at the same time; two DELs at the
+	# same time; DEL without a namespace
 	life() {
 		local type
 		type=$(type_of "$1")
@@ -117,7 +118,7 @@ state() {
 	[ -z "$(ip route show proto 104)" ]
 }
 
-# waits_for LOCK TYPE: a process of plugin TYPE has the file LOCK open
+# waits_for LOCK TYPE: succeeds if a process of plugin TYPE has the file LOCK open
 waits_for() {
 	local fd
 	for fd in /proc/[0-9]*/fd/*; do
@@ -126,7 +127,8 @@ waits_for() {
 	return 1
 }
 
-# hold TYPE COMMAND...: run COMMAND while a GC of that network waits for the lock, as for a running ADD
+# hold TYPE COMMAND...: take the lock that a running ADD of plugin TYPE has, run COMMAND while a GC waits
+# for this lock, then release the lock
 hold() {
 	local type=$1 lock gc
 	shift
@@ -145,7 +147,7 @@ hold() {
 	wait "$gc" || { cat gc.output; return 1; }
 }
 
-@test "concurrent: GC with an empty list deletes existing attachments and keeps 50 ADDs that run meanwhile" {
+@test "concurrent: GC with an empty list deletes existing attachments, but not those of 50 concurrent ADDs" {
 	need flock
 	pods 1 60
 	for type in bridge ptp; do
@@ -186,7 +188,7 @@ full_disk() {
 	dd if=/dev/zero of="$1/ballast" bs=4k 2>/dev/null || true
 }
 
-@test "full disk: with no space for leases ADD fails and leaves nothing, DEL and GC work" {
+@test "full disk: without space for leases, ADD fails and leaves nothing behind, and DEL and GC work" {
 	pods 1 3
 	for type in bridge ptp; do
 		first() { add "$type" 1 && add "$type" 2 && del "$type" 2; }
@@ -210,7 +212,7 @@ full_disk() {
 	done
 }
 
-@test "full disk: with no space for records ADD fails and leaves nothing, DEL and GC work" {
+@test "full disk: without space for records, ADD fails and leaves nothing behind, and DEL and GC work" {
 	pods 1 2
 	for type in bridge ptp; do
 		first() { add "$type" 1; }
@@ -229,9 +231,9 @@ full_disk() {
 	done
 }
 
-# yesterday COMMAND...: run COMMAND with the wall clock set back by ten years; the monotonic clock is
-# not changed
-yesterday() {
+# ten_years_ago COMMAND...: run COMMAND with the wall clock set back by ten years; the monotonic clock
+# does not change
+ten_years_ago() {
 	local lib
 	lib=$(find /usr/lib -name libfaketime.so.1 -print -quit)
 	[ -n "$lib" ] || skip "libfaketime is not installed"
@@ -240,23 +242,23 @@ yesterday() {
 		FAKETIME=-10y DONT_FAKE_MONOTONIC=1 "$@"
 }
 
-@test "clock: a clock that is set back changes nothing" {
+@test "clock: all verbs work after the clock was set back" {
 	pods 1 4
 	for type in bridge ptp; do
 		add "$type" 1
-		yesterday add "$type" 2
-		yesterday check "$type" 1
+		ten_years_ago add "$type" 2
+		ten_years_ago check "$type" 1
 		check "$type" 2
-		# GC deletes what was added before it and is not valid, whatever the wall clock says
+		# GC deletes invalid attachments that were added before it started, whatever the wall clock says
 		gc "$type" '{"containerID": "c2", "ifname": "eth0"}'
 		run ! check "$type" 1
 		check "$type" 2
 		add "$type" 3
-		yesterday gc "$type" '{"containerID": "c3", "ifname": "eth0"}'
+		ten_years_ago gc "$type" '{"containerID": "c3", "ifname": "eth0"}'
 		run ! check "$type" 2
 		check "$type" 3
-		yesterday add "$type" 4
-		yesterday del "$type" 3
+		ten_years_ago add "$type" 4
+		ten_years_ago del "$type" 3
 		del "$type" 4
 		[ -z "$(left)" ]
 	done

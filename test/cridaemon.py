@@ -17,7 +17,7 @@ BUILD = pathlib.Path(os.environ["HAWSER_BUILD"])
 DAEMON = BUILD / "bin/hawser-cri"
 CRI_CALL = BUILD / "test/rpc/cri-call"
 READY = "hawser-cri: ready "
-LONG = 60  # s: reached only when something is broken
+LONG = 60  # seconds; reached only if a test fails
 
 
 def wait_until(condition):
@@ -28,7 +28,7 @@ def wait_until(condition):
 
 
 class Daemon:
-    """hawser-cri with all its directories below one."""
+    """hawser-cri with all its directories below one directory."""
 
     def __init__(self, directory, *flags, config="", env=None, prefix=()):
         self.dir = directory

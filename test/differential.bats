@@ -20,7 +20,8 @@ setup() {
 	wrapper ""
 }
 
-# wrapper COMMAND [VERB]: run upstream's ptp, then COMMAND in the host's namespace after VERB (ADD)
+# wrapper COMMAND [VERB]: our plugin becomes a script that runs upstream's ptp and, after VERB (default
+# ADD), COMMAND in the host's namespace
 wrapper() {
 	cat >"$HAWSER_BUILD/cni/ptp" <<-PTP
 		#!/bin/bash
@@ -32,12 +33,12 @@ wrapper() {
 	chmod +x "$HAWSER_BUILD/cni/ptp"
 }
 
-differs() { # FIELD UPSTREAM OURS: the suite reports this difference
+differs() { # FIELD UPSTREAM OURS: assert that the suite reports this difference
 	run -1 "$suite/run" ptp
 	[[ $output == *"# $1 | upstream: $2 | ours: $3"* ]] || { echo "$output"; false; }
 }
 
-@test "differential: the same plugin on both sides has no difference" {
+@test "differential: no difference is reported for the same plugin on both sides" {
 	run -0 "$suite/run" ptp
 	[ "${lines[0]}" = 1..4 ]
 	[ "$(grep -c '^ok ' <<<"$output")" = 4 ]
@@ -68,14 +69,14 @@ differs() { # FIELD UPSTREAM OURS: the suite reports this difference
 	differs "reach > pod1 to host 10.1.2.1" true false
 }
 
-@test "differential: leftovers of DEL are reported, and which side's DEL left them" {
+@test "differential: leftovers of DEL are reported, with the side whose DEL left them" {
 	wrapper 'echo x >/var/lib/cni/left' DEL
 	differs "left > files > /var/lib/cni/left" - 'x\n'
 	grep -q "^not ok .*our DEL cleans up after upstream's ADD" <<<"$output"
 	grep -q "^ok .*upstream's DEL cleans up after our ADD" <<<"$output"
 }
 
-@test "differential: a row of allowed.tsv allows its difference and no other" {
+@test "differential: a row of allowed.tsv allows its own difference and no other" {
 	wrapper 'ip link set "$host" promisc on'
 	printf '*\tptp\tone pod*\tstate > host > links > V* > flags > PROMISC\t-\ttrue\treason\n' >"$suite/allowed.tsv"
 	run -0 "$suite/run" ptp
@@ -98,7 +99,7 @@ differs() { # FIELD UPSTREAM OURS: the suite reports this difference
 	[ "$output" = "ptp.cases:2: unknown keyword: cnof" ]
 }
 
-@test "differential: every row of allowed.tsv names a plugin that has a table" {
+@test "differential: every plugin named in allowed.tsv has a .cases file" {
 	cd "$HAWSER_SRC/test/differential"
 	while read -r plugin; do
 		[ -f "$plugin.cases" ]

@@ -36,7 +36,7 @@ def listens(host):
 
 @contextlib.contextmanager
 def docker_registry(path, auth=None, tls=None):
-    """Runs a registry; its HOST:PORT. auth and tls are sections of its configuration."""
+    """Runs a registry; the value is its HOST:PORT. auth and tls are sections of its configuration."""
     host = "127.0.0.1:%d" % free_port()
     http = {"addr": host, **({"tls": tls} if tls else {})}
     config = {"version": "0.1", "storage": {"filesystem": {"rootdirectory": str(path / "data")}},

@@ -4,7 +4,7 @@
 # test/docs.bats - the documents match the source tree
 load lib
 
-# The names of all tests: cmocka's in the C files, those of bats and pytest files, and the cases of the
+# Prints the names of all tests: of cmocka in the C files, of bats and pytest files, and the cases of the
 # differential suite.
 test_names() {
 	"$HAWSER_SRC"/test/differential/run --list
@@ -13,13 +13,13 @@ test_names() {
 	grep -rhoE '^def test_\w+' "$HAWSER_SRC"/test --include='test_*.py' | sed 's/^def //'
 }
 
-# Every row of compatibility.md except table heads, with its section's heading and a tab before it.
+# Prints every row of compatibility.md except table heads, after the heading of its section and a tab.
 rows() {
 	awk '/^#/ { heading = $0 } /^\| / && !/^\| (upstream|configuration) \|/ { print heading "\t" $0 }' \
 		"$HAWSER_SRC/docs/compatibility.md"
 }
 
-# The test column, which is the last but one.
+# Prints the column with the names of tests, which is the last but one.
 named_tests() { rows | awk -F' \\| ' '{ print $(NF - 1) }'; }
 
 @test "docs: every row of compatibility.md names an existing test and a kind" {
@@ -39,10 +39,10 @@ named_tests() { rows | awk -F' \\| ' '{ print $(NF - 1) }'; }
 	[ "$output" = "" ]
 }
 
-# Peer, plugin, case and reason of every row of allowed.tsv.
+# Prints peer, plugin, case and reason of every row of allowed.tsv.
 allowed() { grep -v '^#' "$HAWSER_SRC/test/differential/allowed.tsv" | cut -f 1-3,7; }
 
-# (a case "after ptp*" differs because of that earlier plugin, whose section explains it)
+# (a case "after ptp*" differs because of ptp, so the section of ptp explains the difference)
 @test "docs: every row of allowed.tsv is explained in compatibility.md, under its plugin and kind" {
 	rows >"$BATS_TEST_TMPDIR/rows"
 	[ "$(allowed | wc -l)" -gt 30 ]

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 #
-# The networks in examples/ work without changes, and each plugin has one in its manual page.
+# The networks in examples/ work without changes, and the manual page of each plugin contains one of them.
 bats_require_minimum_version 1.5.0
 load lib
 
@@ -20,7 +20,7 @@ teardown() {
 plugins() { hawser-plugin list --json | jq -r '.[].name'; }
 networks() { jq -r .name /etc/cni/net.d/*.conflist; }
 
-@test "examples: every plugin has a network that uses it" {
+@test "examples: every plugin is used by a network" {
 	for plugin in $(plugins); do
 		jq -e --arg plugin "$plugin" '[.. | .type? // empty] | index($plugin)' \
 			"/etc/cni/net.d/$plugin.conflist"
@@ -34,7 +34,7 @@ networks() { jq -r .name /etc/cni/net.d/*.conflist; }
 	done
 }
 
-@test "examples: a pod can be attached to, checked in and detached from each network; nothing is left" {
+@test "examples: add, check and del of a pod work with each network and leave nothing behind" {
 	for network in $(networks); do
 		cnitool add "$network" /run/netns/pod
 		cnitool check "$network" /run/netns/pod

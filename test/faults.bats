@@ -29,7 +29,7 @@ scenario() {
 	"$inject" --count --list --report "$report" -- sh -c ': >made'
 	grep -q '^counted [1-9][0-9]* [1-9][0-9]* 0$' "$report"
 	grep -q ' openat *sh$' "$report"
-	run ! grep -q ' arch_prctl ' "$report" # the dynamic linker's
+	run ! grep -q ' arch_prctl ' "$report" # a system call of the dynamic linker
 }
 
 @test "inject: two counts of one command agree" {
@@ -38,7 +38,7 @@ scenario() {
 	diff "$report" "$report.2"
 }
 
-@test "inject: system calls of descendants are counted too, also after exec" {
+@test "inject: system calls of descendants are also counted, even after exec" {
 	"$inject" --count --list --report "$report" -- sh -c 'sh -c "/bin/ls / | wc -l; :"; :'
 	grep -q ' ls$' "$report"
 	grep -q ' wc$' "$report"
@@ -64,7 +64,7 @@ scenario() {
 	[ ! -e after ]
 }
 
-@test "inject: a system call fails with the usual errno of its kind" {
+@test "inject: a system call fails with a typical errno for that call" {
 	point=$("$inject" --count --list --report /dev/stdout -- sh -c ': >made' |
 		awk '$3 == "openat" { n = $2 } END { print n }')
 	rm made
@@ -88,7 +88,7 @@ scenario() {
 	[ "$(awk '$3 == "exit_group" { print $2 }' "$report")" = - ]
 }
 
-@test "inject: a point beyond the last system call is missed, and the exit status is the command's" {
+@test "inject: a point after the last system call is reported as missed, with the command's exit status" {
 	run -3 "$inject" --kill 1000000 --report "$report" -- sh -c 'exit 3'
 	[ "$(<"$report")" = "missed 1000000" ]
 }
@@ -119,7 +119,7 @@ threading.Event().wait()'
 	[ "$output" = traced ]
 }
 
-@test "faults: an operation that is always repaired passes" {
+@test "faults: a scenario passes if its repair leaves nothing behind at any point" {
 	run -0 "$HAWSER_SRC/test/faults/run" --tap \
 		"$(scenario good 'true >made1 && true >made2' 'rm -f made1 made2')"
 	[[ ${lines[0]} == "1..2" ]]
@@ -136,7 +136,7 @@ threading.Event().wait()'
 	[[ $output == *"+file f "*"/made1"* ]]
 }
 
-@test "faults: a plugin that creates a file before it records it is reported" {
+@test "faults: a plugin that creates a file before it records the file is reported" {
 	run -1 "$HAWSER_SRC/test/faults/run" --tap "$HAWSER_SRC/test/faults/broken/leaky.scenario"
 	[[ $output == *"not ok 1 leaky: killed at "*" not repaired"* ]]
 	[[ $output == *"+file f "*"/made/"* ]]

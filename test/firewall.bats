@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 #
-# The firewall plugin: real sockets in namespaces on a host whose iptables forwards nothing; the two rules in
-# FORWARD, which iptables must treat as its own; ingressPolicy; firewalld, simulated by firewalld.py on a
+# The firewall plugin: connections between namespaces on a host whose iptables forwards nothing; the two rules
+# in FORWARD, which iptables must treat as its own; ingressPolicy; firewalld, simulated by firewalld.py on a
 # private bus; CHECK and repair; removal of rules of upstream's plugin.
 bats_require_minimum_version 1.5.0
 load lib
@@ -48,7 +48,7 @@ teardown() {
 
 # ---- helpers -------------------------------------------------------------------------
 
-# call VERB CONTAINER NETNS CONF: call the plugin in $plugin
+# call VERB CONTAINER NETNS CONF: call $plugin, by default our firewall plugin
 call() {
 	CNI_COMMAND=$1 CNI_CONTAINERID=$2 CNI_NETNS=${3:+/run/netns/$3} CNI_IFNAME=eth0 \
 		"${plugin:-$plugins/firewall}" <<<"$4"
@@ -62,7 +62,7 @@ attach() {
 		"routes":[{"dst":"0.0.0.0/0"},{"dst":"::/0"}]}}' >"/tmp/result.$1"
 }
 
-# conf [JSON] [CONTAINER]: a configuration with these keys, and the result of the container
+# conf [JSON] [CONTAINER]: print a configuration with these keys and the result of CONTAINER as prevResult
 conf() {
 	jq -nc --argjson keys "${1:-{\}}" --slurpfile prev "/tmp/result.${2-c1}" '{cniVersion:"1.0.0",name:"net",
 		type:"firewall"} + $keys + {prevResult:$prev[0]}'
@@ -79,7 +79,7 @@ drop_all() {
 	ip6tables -P FORWARD DROP
 }
 
-# rules_of: filter the output of iptables-save: no comments, no packet counters
+# rules_of: remove comments and packet counters from the output of iptables-save
 rules_of() { sed -e '/^#/d' -e 's/ \[[0-9]*:[0-9]*\]$//'; }
 
 ready() { timeout 20 sh -c 'until grep -qs ready /tmp/ready; do sleep 0.01; done'; }
@@ -88,14 +88,14 @@ ready() { timeout 20 sh -c 'until grep -qs ready /tmp/ready; do sleep 0.01; done
 traced() {
 	local calls=$1
 	shift
-	# shellcheck disable=SC2016 # for the script
+	# shellcheck disable=SC2016 # the script expands it
 	printf '#!/bin/sh\nexec strace -f -o /tmp/trace -e trace=%s "%s/${0##*/}"\n' "$calls" "$plugins" >/tmp/firewall
 	chmod +x /tmp/firewall
-	# (a leak sanitizer does not work under strace)
+	# (the leak sanitizer does not work under strace)
 	ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 plugin=/tmp/firewall "$@"
 }
 
-# reaches FROM TO ADDRESS: send one packet from netns FROM to ADDRESS in TO, and receive the reply
+# reaches FROM TO ADDRESS: succeeds if a packet from netns FROM to ADDRESS in netns TO is answered
 reaches() {
 	rm -f /tmp/ready
 	ip netns exec "$2" timeout 20 python3 -c '
@@ -131,7 +131,7 @@ two_rules=$'-A FORWARD -j CNI-ADMIN\n-A FORWARD -m mark --mark 0x1000/0x1000 -j 
 
 # ---- traffic ---------------------------------------------------------------------------
 
-@test "firewall: on a host that forwards nothing pods can open connections, but accept none" {
+@test "firewall: on a host that forwards nothing, pods can open connections, but not accept them" {
 	drop_all
 	attach c1 one
 	run ! reaches one outside 192.0.2.2
@@ -191,10 +191,10 @@ for tries in range(20):
 
 # ---- FORWARD -----------------------------------------------------------------------------
 
-# steps: filter the expressions of all rules, without their counters
+# steps: print only the expressions of rules from the input, without counters
 steps() { grep '^  \[' | sed 's/pkts.*bytes [0-9]*/-/'; }
 
-@test "firewall: FORWARD has two rules for any number of pods, the same as iptables adds" {
+@test "firewall: FORWARD has two rules for any number of pods, identical to rules added by iptables" {
 	drop_all
 	for n in 1 2 3; do
 		ip netns add "p$n"
@@ -255,7 +255,7 @@ steps() { grep '^  \[' | sed 's/pkts.*bytes [0-9]*/-/'; }
 	done
 }
 
-@test "firewall: the administrator's chain comes first, keeps its rules, and can have another name" {
+@test "firewall: the administrator's chain comes first, keeps its rules, and its name can be configured" {
 	drop_all
 	iptables -N CNI-ADMIN
 	pod c1 one
@@ -274,7 +274,7 @@ steps() { grep '^  \[' | sed 's/pkts.*bytes [0-9]*/-/'; }
 	done
 }
 
-@test "firewall: a jump to the administrator's chain after the accepting rule does not count" {
+@test "firewall: ADD adds a jump to the administrator's chain if the existing one is after the accepting rule" {
 	drop_all
 	iptables -N CNI-ADMIN
 	iptables -A FORWARD -m mark --mark 0x1000/0x1000 -j ACCEPT
@@ -286,7 +286,7 @@ steps() { grep '^  \[' | sed 's/pkts.*bytes [0-9]*/-/'; }
 	[ "$(forward)" = "$before" ]
 }
 
-@test "firewall: rules that only resemble ours do not count" {
+@test "firewall: ADD adds its rules even if similar rules exist" {
 	drop_all
 	iptables -N CNI-ADMIN
 	for rule in "-p tcp -m mark --mark 0x1000/0x1000 -j ACCEPT" "-m mark --mark 0x1000/0x3000 -j ACCEPT" \
@@ -301,7 +301,7 @@ steps() { grep '^  \[' | sed 's/pkts.*bytes [0-9]*/-/'; }
 	[ "$(forward | wc -l)" = 12 ]
 }
 
-@test "firewall: FORWARD is not created, and gets no rules for a family without addresses" {
+@test "firewall: ADD does not create FORWARD, and adds no rules for a family without addresses" {
 	pod c1 one
 	[ "$(nft list tables)" = "table inet hawser" ]
 	reaches one outside 192.0.2.2
@@ -312,7 +312,7 @@ steps() { grep '^  \[' | sed 's/pkts.*bytes [0-9]*/-/'; }
 	[ -z "$(forward6)" ]
 }
 
-@test "firewall: another mark bit works beside the default one" {
+@test "firewall: another mark bit works at the same time as the default one" {
 	drop_all
 	pod c1 one '{"forwardMarkBit":7}'
 	pod c2 two
@@ -348,7 +348,7 @@ steps() { grep '^  \[' | sed 's/pkts.*bytes [0-9]*/-/'; }
 	[ "$(ours)" = "[]" ]
 }
 
-@test "uninstall: the rules stay while pods need them, and only ours are removed" {
+@test "uninstall: the rules stay while pods need them, and only our rules are removed" {
 	drop_all
 	iptables -A FORWARD -i lo -j DROP
 	jq -nc '{cniVersion:"1.0.0",ips:[{address:"10.8.0.2/24"},{address:"fd08::2/64"}]}' >/tmp/result.c1
@@ -394,7 +394,7 @@ steps() { grep '^  \[' | sed 's/pkts.*bytes [0-9]*/-/'; }
 	reaches one outside 192.0.2.2
 }
 
-@test "firewall: DEL needs neither prevResult nor namespace and can be repeated; GC does the same" {
+@test "firewall: DEL needs neither prevResult nor namespace and can be repeated; GC deletes the same elements" {
 	drop_all
 	pod c1 one
 	pod c2 two
@@ -405,14 +405,14 @@ steps() { grep '^  \[' | sed 's/pkts.*bytes [0-9]*/-/'; }
 	call GC "" "" '{"cniVersion":"1.1.0","name":"net","type":"firewall","cni.dev/valid-attachments":[]}'
 	[ "$(ours)" = "[]" ]
 	[ -z "$(find /run/hawser/attachments/firewall -type f)" ]
-	# without the record, elements are found by their owner
+	# without a record, DEL finds the elements by their owner
 	add c1 one
 	rm -r /run/hawser/attachments/firewall
 	call DEL c1 "" '{"cniVersion":"1.0.0","name":"net","type":"firewall"}'
 	[ "$(ours)" = "[]" ]
 }
 
-@test "firewall: a pod takes over the address of another pod, whose late DEL leaves it" {
+@test "firewall: a pod takes over the address of another pod, and a late DEL of the other pod keeps it" {
 	drop_all
 	pod c1 one
 	cp /tmp/result.c1 /tmp/result.c2
@@ -424,7 +424,7 @@ steps() { grep '^  \[' | sed 's/pkts.*bytes [0-9]*/-/'; }
 	[ "$(ours)" = "[]" ]
 }
 
-@test "firewall: a repeated ADD with other addresses removes the earlier ones" {
+@test "firewall: a repeated ADD with different addresses removes the earlier addresses" {
 	pod c1 one
 	jq '.ips |= [.[0]]' /tmp/result.c1 >/tmp/less
 	mv /tmp/less /tmp/result.c1
@@ -435,7 +435,7 @@ steps() { grep '^  \[' | sed 's/pkts.*bytes [0-9]*/-/'; }
 	[ "$(ours)" = "[]" ]
 }
 
-@test "firewall: a failed repeated ADD changes nothing, and common elements are never deleted" {
+@test "firewall: a failed repeated ADD changes nothing, and a repeated ADD never deletes elements that stay" {
 	start_bus with-firewalld
 	drop_all
 	pod c1 one '{"backend":"iptables"}'
@@ -457,7 +457,7 @@ steps() { grep '^  \[' | sed 's/pkts.*bytes [0-9]*/-/'; }
 		call CHECK c1 one "$(conf '{"backend":"iptables"}')"
 	done
 	reaches one outside 192.0.2.2
-	# from one zone to another, and to one that does not exist
+	# change from one zone to another, and fail to change to a zone that does not exist
 	add c1 one
 	add c1 one '{"firewalldZone":"public"}'
 	[ "$(grep -c public /tmp/zones)" = 3 ]
@@ -489,7 +489,7 @@ steps() { grep '^  \[' | sed 's/pkts.*bytes [0-9]*/-/'; }
 	[ "$(ours)" = "[]" ]
 }
 
-@test "firewall: ADD restores a flushed chain of the mark" {
+@test "firewall: ADD restores the flushed chain that sets the packet mark" {
 	drop_all
 	pod c1 one
 	nft flush chain inet hawser allow12
@@ -545,7 +545,7 @@ steps() { grep '^  \[' | sed 's/pkts.*bytes [0-9]*/-/'; }
 	reaches outside one "$(address c1 0)"
 	reaches one outside 192.0.2.2
 	check c1 one
-	# one element per bridge, which is not deleted
+	# there is one element for each bridge, which DEL does not delete
 	add c2 two '{"ingressPolicy":"same-bridge"}'
 	[ "$(nft -j list set inet hawser protected | jq -c '.nftables[1].set.elem')" = '["br0","br3"]' ]
 	for c in c1 c2 c3; do del $c one; done
@@ -553,7 +553,7 @@ steps() { grep '^  \[' | sed 's/pkts.*bytes [0-9]*/-/'; }
 	[ "$(nft -j list set inet hawser protected | jq -c '.nftables[1].set.elem')" = '["br0","br3"]' ]
 }
 
-@test "ingressPolicy: isolated also drops packets between pods of the bridge" {
+@test "ingressPolicy: isolated also drops packets between pods of the same bridge" {
 	attach c1 one
 	attach c2 two
 	sysctl -qw net.bridge.bridge-nf-call-iptables=1 net.bridge.bridge-nf-call-ip6tables=1 ||
@@ -566,7 +566,7 @@ steps() { grep '^  \[' | sed 's/pkts.*bytes [0-9]*/-/'; }
 	check c1 one
 }
 
-@test "ingressPolicy: open counts as no policy" {
+@test "ingressPolicy: open is the same as no policy" {
 	attach c1 one
 	add c1 one '{"ingressPolicy":"open"}'
 	[ "$(hawser-plugin rules --json | jq -c '[.[].set] - ["version"]')" = '["allow4","allow6"]' ]
@@ -574,7 +574,7 @@ steps() { grep '^  \[' | sed 's/pkts.*bytes [0-9]*/-/'; }
 
 bridges() { hawser-plugin rules --json | jq -c '[.[] | select(.set | test("protected|samebridge|isolated")) | .set]'; }
 
-@test "ingressPolicy: ADD deletes the elements of a policy that no pod has any more" {
+@test "ingressPolicy: ADD deletes the elements of a policy that no pod uses any more" {
 	attach c1 one
 	attach c2 two
 	add c1 one '{"ingressPolicy":"isolated"}'
@@ -607,11 +607,11 @@ bridges() { hawser-plugin rules --json | jq -c '[.[] | select(.set | test("prote
 	done
 	for policy in open same-bridge; do
 		traced openat add c1 one '{"ingressPolicy":"'$policy'"}'
-		# its own record twice, and one with "isolated"
+		# ADD reads its own record twice, and one record with the policy "isolated"
 		[ "$(grep -cE 'openat\([0-9]+, "[0-9a-f]{16,}", [^)]*\) = [0-9]' /tmp/trace)" -le 4 ]
 		[[ "$(bridges)" == *isolated* ]]
 	done
-	# a policy that no pod has any more is still deleted
+	# the elements of a policy that no pod uses any more are still deleted
 	add c1 one
 	[ "$(bridges)" = '["protected","isolated"]' ]
 }
@@ -631,7 +631,7 @@ bridges() { hawser-plugin rules --json | jq -c '[.[] | select(.set | test("prote
 
 # ---- firewalld ------------------------------------------------------------------------------------
 
-# start_bus [ANY]: start a private bus; with an argument, start firewalld.py on it
+# start_bus [with-firewalld]: start a private bus; with the argument, also start firewalld.py on it
 start_bus() {
 	need dbus-daemon
 	/usr/bin/python3 -c 'import dbus, gi' 2>/dev/null || skip "python3-dbus and python3-gi are not installed"
@@ -675,7 +675,7 @@ start_firewalld() {
 	[ "$(ours)" = "[]" ]
 }
 
-@test "firewalld: not used with backend iptables, or if it is not running" {
+@test "firewalld: it is not called with backend iptables, or if it is not running" {
 	start_bus
 	drop_all
 	pod c1 one
@@ -688,7 +688,7 @@ start_firewalld() {
 	[ ! -s /tmp/zones ]
 }
 
-@test "firewalld: ADD fails if the addresses cannot be added, and leaves nothing" {
+@test "firewalld: an ADD that cannot add the addresses fails and leaves nothing behind" {
 	attach c1 one
 	run add c1 one '{"backend":"firewalld"}'
 	fails_with "backend is firewalld, but there is no system bus"
@@ -723,7 +723,7 @@ start_firewalld() {
 	[ "$(ours)" = "[]" ]
 }
 
-@test "firewalld: ADD and DEL try a dead bus socket twice, and continue without firewalld" {
+@test "firewalld: ADD and DEL try to connect to a dead bus socket twice, and continue without firewalld" {
 	need strace
 	leave_dead_bus
 	attach c1 one
@@ -736,7 +736,7 @@ start_firewalld() {
 	[ "$(ours)" = "[]" ]
 }
 
-@test "firewalld: without record and prevResult DEL finds the addresses by their owner" {
+@test "firewalld: without a record and prevResult, DEL finds the addresses by their owner" {
 	start_bus with-firewalld
 	pod c1 one
 	pod c2 two
@@ -748,7 +748,7 @@ start_firewalld() {
 	[ "$(ours)" = "[]" ]
 }
 
-@test "firewalld: a late DEL leaves an address that belongs to another pod" {
+@test "firewalld: a late DEL keeps an address that now belongs to another pod" {
 	start_bus with-firewalld
 	pod c1 one
 	cp /tmp/result.c1 /tmp/result.c2
@@ -770,8 +770,8 @@ start_firewalld() {
 	[ ! -s /tmp/zones ]
 }
 
-# start_real_firewalld: start the firewalld that tools/unpack unpacks. The package is not installed: that would
-# start it on the machine itself.
+# start_real_firewalld: start the firewalld that tools/unpack unpacks. The package is not installed, because
+# installing it would start firewalld on the machine itself.
 start_real_firewalld() {
 	local peers=$HAWSER_SRC/build-peers
 
@@ -791,7 +791,7 @@ start_real_firewalld() {
 	return 1
 }
 
-@test "firewalld: the real daemon lets pods through" {
+@test "firewalld: after ADD the real firewalld lets the pod's packets pass" {
 	start_real_firewalld
 	status
 	attach c1 one
@@ -807,7 +807,7 @@ start_real_firewalld() {
 
 # ---- STATUS -----------------------------------------------------------------------------------------
 
-@test "STATUS: names a native chain that drops packets of pods, with the rule to add" {
+@test "STATUS: the error names a native chain that drops packets of pods, and the rule to add" {
 	status
 	drop_all
 	status
@@ -831,7 +831,7 @@ start_real_firewalld() {
 	fails_with "nftables chain ip early onward drops * at priority -150, before *: give the chain a priority above -5"
 }
 
-# legacy_drops: iptables-legacy drops packets of pods, with several rules that do not accept them
+# legacy_drops: make iptables-legacy drop packets of pods, and add rules that do not change that
 legacy_drops() {
 	local tables
 
@@ -852,7 +852,7 @@ legacy_drops() {
 	done
 }
 
-@test "STATUS: names iptables-legacy if it drops packets of pods, with the rule to add" {
+@test "STATUS: the error names iptables-legacy if it drops packets of pods, and the rule to add" {
 	legacy_drops
 	pod c1 one
 	for tables in iptables-legacy ip6tables-legacy; do
@@ -875,7 +875,7 @@ legacy_drops() {
 	done
 }
 
-@test "STATUS: succeeds if iptables-legacy may let pods through" {
+@test "STATUS: succeeds if iptables-legacy may accept packets of pods" {
 	legacy_drops
 	ip6tables-legacy -P FORWARD ACCEPT
 	iptables-legacy -A EMPTY -i x -j RETURN
@@ -897,7 +897,7 @@ legacy_drops() {
 	status
 }
 
-@test "STATUS: succeeds with chains that drop other packets, at other hooks, or nothing" {
+@test "STATUS: succeeds with chains that drop only other packets, are at other hooks, or drop nothing" {
 	nft 'table inet mine { chain onward { type filter hook forward priority 0; ip daddr 10.9.9.9 drop; iifname "x" drop; };
 		chain in { type filter hook input priority 0; policy drop; };
 		chain other { drop; }; }'
@@ -906,7 +906,7 @@ legacy_drops() {
 	status '"forwardMarkBit":3'
 }
 
-@test "STATUS: succeeds with a chain that may let pods through" {
+@test "STATUS: succeeds with a chain that may accept packets of pods" {
 	for chain in 'ct state established,related accept; iifname "cni0" accept; oifname "cni0" accept;' 'jump some;' \
 		'iifname "cni0" goto some; drop;' 'meta mark & 0xf000 != 0 accept;' 'ct state vmap { new : accept };' \
 		'meta mark & 0x1000 != 0 goto pass;' 'ip saddr 10.0.0.0/8 log accept;' 'ct state new accept;' \
@@ -921,12 +921,12 @@ legacy_drops() {
 	status
 }
 
-# maze DEPTH JUMPS FORMAT: rules with several jumps from each chain to the next
+# maze DEPTH JUMPS FORMAT: print rules with JUMPS jumps from each of DEPTH chains to the next
 maze() {
 	local depth jumps
 	for ((depth = 0; depth < $1; depth++)); do
 		for ((jumps = 1; jumps <= $2; jumps++)); do
-			# shellcheck disable=SC2059 # it is a format
+			# shellcheck disable=SC2059 # the argument is a format
 			printf -- "$3\n" $depth $jumps $((depth + 1))
 		done
 	done
@@ -973,7 +973,7 @@ maze() {
 	fails_with "iptables-legacy drops pod traffic; *"
 }
 
-@test "STATUS: a chain that drops IPv6 matters once a pod has an IPv6 address" {
+@test "STATUS: fails with a chain that drops IPv6 only if a pod has an IPv6 address" {
 	nft 'table ip6 mine { chain onward { type filter hook forward priority 0; policy drop; }; }'
 	nft 'table inet both { chain onward { type filter hook forward priority 0; policy drop; ip saddr 10.0.0.0/8 accept; }; }'
 	status
@@ -1016,7 +1016,7 @@ maze() {
 
 # ---- upstream's plugin ---------------------------------------------------------------------------------
 
-@test "firewall: DEL removes what upstream's plugin added for this pod, and nothing else" {
+@test "firewall: DEL removes the rules that upstream's plugin added for this pod, and nothing else" {
 	need_go_plugins firewall
 	drop_all
 	attach c1 one
@@ -1036,7 +1036,7 @@ maze() {
 	reaches two outside 192.0.2.2
 }
 
-@test "firewall: works beside upstream's plugin on the same host" {
+@test "firewall: works on a host on which upstream's plugin is also used" {
 	need_go_plugins firewall
 	drop_all
 	attach c1 one

@@ -35,7 +35,7 @@ class Firewalld(dbus.service.Object):
                                      for source, zone in sorted(self.zone_of.items())))
 
     def find_zone(self, zone, source):
-        """The zone that has the source, or None; zone is the one of the call."""
+        """Checks the zone of a call. Returns the zone that contains the source, or None."""
         if zone not in ZONES:
             raise FirewalldError("INVALID_ZONE: " + zone)
         if zone == "closed":

@@ -53,7 +53,7 @@ sandbox() {
 	env -u HAWSER_SRC -u HAWSER_BUILD "$tree/test/sandbox" "$@"
 }
 
-@test "sandbox: the exit status is the command's" {
+@test "sandbox: the exit status is that of the command" {
 	run -7 sandbox sh -c 'exit 7'
 }
 
@@ -62,7 +62,7 @@ sandbox() {
 	[ "$output" = 1 ]
 }
 
-@test "sandbox: the network has only lo, which is up; /sys shows the same" {
+@test "sandbox: the network has only lo, which is up, and /sys shows the same network" {
 	ip link add dummy-br type bridge
 	run -0 sandbox sh -c 'ip -o link show up; ls /sys/class/net'
 	[ "${#lines[@]}" -eq 2 ]
@@ -232,7 +232,7 @@ sandbox() {
 	[ "$output" = test/b.bats ]
 }
 
-@test "run: without root, files that need root are skipped and the others run" {
+@test "run: without root, files that need root are skipped and all other files run" {
 	unit test-a 'echo 1..1' 'echo ok 1 - a: one'
 	printf '@test "b: %s" { true; }\n' one two >"$tree/test/b.bats"
 	printf '%s\n' '# Needs: no root' '@test "d: one" { true; }' >"$tree/test/d.bats"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 #
-# hawser-plugin as a program: choice of the plugin, help, install and uninstall; and attachment records,
+# hawser-plugin as a program: selection of the plugin, help, install and uninstall; and attachment records,
 # with the test plugin link-and-file.
 # shellcheck disable=SC2154 # stderr and stderr_lines come from run
 load lib
@@ -29,18 +29,18 @@ call() {
 		"$1" <<<"${4:-$conf}"
 }
 
-# listing DIR: names, types and link targets
+# listing DIR: print names, types and link targets
 listing() { find "$1" -mindepth 1 -printf '%P %y %l\n' | sort; }
 
-# silence: open a standard input without data and without EOF, as $silent
+# silence: open a pipe without data and without EOF as descriptor $silent, for use as standard input
 silence() {
 	mkfifo silence
 	exec {silent}<>silence
 }
 
-# ---- choice of the plugin -----------------------------------------------------------------------
+# ---- selection of the plugin -----------------------------------------------------------------------
 
-@test "hawser-plugin: the plugin is chosen by the name of the link, or by the first argument" {
+@test "hawser-plugin: the plugin is selected by the name of the link, or by the first argument" {
 	run --separate-stderr call "$HAWSER_BUILD/cni/noop" ADD
 	[ "$status" = 0 ]
 	[ "$output" = '{}' ]
@@ -71,7 +71,7 @@ silence() {
 	[[ "$(jq -r .msg <<<"$output")" == 'unknown plugin "nosuch": '* ]]
 }
 
-@test "hawser-plugin: without arguments, with wrong ones or with --help it prints the usage" {
+@test "hawser-plugin: without arguments, with invalid arguments or with --help it prints the usage" {
 	run --separate-stderr "$program"
 	[ "$status" = 1 ]
 	[[ "$stderr" == usage:* ]]
@@ -88,7 +88,7 @@ silence() {
 	[[ "$output" == "hawser-plugin "[0-9]* ]]
 }
 
-@test "hawser-plugin: list --json has the supported versions of each plugin" {
+@test "hawser-plugin: list --json prints the supported versions of each plugin" {
 	"$program" list --json | jq -e '.[] | select(.name == "loopback") |
 		.supportedVersions == ["0.1.0","0.2.0","0.3.0","0.3.1","0.4.0","1.0.0","1.1.0"] and
 		(.summary | length > 0)'
@@ -96,10 +96,10 @@ silence() {
 
 # ---- a plugin started by hand --------------------------------------------------------
 
-@test "plugin: without CNI_COMMAND it prints name and versions on standard error, without reading input" {
+@test "plugin: without CNI_COMMAND it prints name and versions on standard error and does not read input" {
 	silence
 	for argument in "" version --version; do
-		# shellcheck disable=SC2086 # no argument
+		# shellcheck disable=SC2086 # may be empty
 		run --separate-stderr timeout 10 "$HAWSER_BUILD/cni/loopback" $argument <&"$silent"
 		[ "$status" = 0 ]
 		[ -z "$output" ]
@@ -151,7 +151,7 @@ silence() {
 
 # ---- install -----------------------------------------------------------------------------
 
-@test "install: creates the directory, a copy and a relative link per plugin" {
+@test "install: creates the directory, a copy of the program and a relative link for each plugin" {
 	"$program" install a/b
 	cmp "$program" a/b/hawser-plugin
 	[ "$(stat -c %a a/b/hawser-plugin)" = 755 ]
@@ -160,7 +160,7 @@ silence() {
 	[ "$output" = '{}' ]
 }
 
-@test "install: a second install changes nothing, also from the installed copy" {
+@test "install: a second install, or one by the installed copy, changes nothing" {
 	"$program" install dir
 	before=$(listing dir; stat -c %i dir/noop)
 	"$program" install dir
@@ -178,7 +178,7 @@ silence() {
 	cmp "$program" dir/hawser-plugin
 }
 
-@test "install: refuses and lists foreign files, and changes nothing" {
+@test "install: refuses to replace foreign files, lists them, and changes nothing" {
 	mkdir dir
 	echo foreign >dir/loopback
 	ln -s /usr/lib/cni/bridge dir/noop
@@ -189,7 +189,7 @@ silence() {
 	[ "$before" = "$(listing dir)" ]
 }
 
-@test "install: a file named hawser-plugin without our mark is foreign" {
+@test "install: a file named hawser-plugin without our mark is treated as foreign" {
 	mkdir dir
 	echo '#!/bin/sh' >dir/hawser-plugin
 	run --separate-stderr "$program" install dir
@@ -200,7 +200,7 @@ silence() {
 	cmp "$program" dir/hawser-plugin
 }
 
-@test "install: temporary files of a killed install are used or removed" {
+@test "install: temporary files of a killed install are reused or removed" {
 	mkdir dir
 	ln -s hawser-plugin dir/.noop~
 	ln -s elsewhere dir/.loopback~
@@ -224,7 +224,7 @@ silence() {
 	done
 }
 
-@test "install: copies the binary, not the link that it was started by, also to another file system" {
+@test "install: copies the binary, not the link that started it, also to another file system" {
 	ln -s "$program" link
 	mkdir other
 	mount -t tmpfs none other
@@ -268,11 +268,11 @@ silence() {
 	[[ "$stderr" == "hawser-plugin: install into dir: "*"Read-only file system" ]]
 }
 
-@test "install: without /proc reports what it cannot read" {
+@test "install: without /proc, the error names the file that cannot be read" {
 	# shellcheck disable=SC2016 # the inner shell expands it
 	run --separate-stderr unshare -m sh -c 'mount -t tmpfs none /proc && exec "$1" install dir' - "$program"
 	[ "$status" = 1 ]
-	# (the sanitizers print a warning of their own without /proc)
+	# (without /proc, sanitizers also print a warning)
 	[[ "$stderr" == *"hawser-plugin: install into dir: open /proc/self/exe: No such file or directory"* ]]
 	[ -z "$(listing dir)" ]
 }
@@ -310,14 +310,14 @@ noop l /elsewhere/hawser-plugin" ]
 	"$program" uninstall dir
 }
 
-@test "uninstall: keeps a hawser-plugin without links to it" {
+@test "uninstall: keeps a hawser-plugin that no link refers to" {
 	mkdir dir
 	cp "$program" dir
 	"$program" uninstall dir
 	[ -x dir/hawser-plugin ]
 }
 
-@test "uninstall: without a directory it has nothing to remove on a clean host" {
+@test "uninstall: on a clean host, without a directory, reports that there is nothing to remove" {
 	run "$program" uninstall
 	[ "$status" = 0 ]
 	[[ "$output" == "nothing to remove"* ]]
@@ -326,7 +326,7 @@ noop l /elsewhere/hawser-plugin" ]
 # ---- attachment records, with real links and files ---------------------------------------------------
 
 links() { ip -j link show type bridge | jq -r '.[].ifname' | sort; }
-# record VERB [CONTAINER [MORE]]
+# record VERB [CONTAINER [MORE]]: call link-and-file; MORE: additional members of the configuration
 record() {
 	call "$test_plugin" "$1" "${2:-c1}" \
 		'{"cniVersion":"1.1.0","name":"net","type":"link-and-file","directory":"/tmp/things"'"${3:+,$3}"'}'
@@ -335,7 +335,7 @@ things() { links; find /tmp/things -type f -printf '%f\n' 2>/dev/null | sort; }
 records() { find /run/hawser/attachments -type f | wc -l; }
 valid() { echo "\"cni.dev/valid-attachments\":[${1:+{\"containerID\":\"$1\",\"ifname\":\"eth0\"\}}]"; }
 
-@test "record: ADD creates, CHECK finds, DEL removes, GC removes invalid attachments" {
+@test "record: ADD creates an attachment, CHECK finds it, DEL removes it, and GC removes invalid ones" {
 	record ADD c1
 	record ADD c2
 	[ "$(links | wc -l)" = 2 ]
@@ -404,7 +404,7 @@ valid() { echo "\"cni.dev/valid-attachments\":[${1:+{\"containerID\":\"$1\",\"if
 	[ -z "$(things)" ]
 }
 
-@test "record: HAWSER_STATE is the directory of records and locks" {
+@test "record: records and locks are stored in HAWSER_STATE" {
 	HAWSER_STATE=$PWD/state record ADD c1
 	[ "$(find state/attachments -type f | wc -l)" = 1 ]
 	[ ! -e /run/hawser ]
@@ -414,7 +414,7 @@ valid() { echo "\"cni.dev/valid-attachments\":[${1:+{\"containerID\":\"$1\",\"if
 
 # ---- completion and man page -------------------------------------------------------------------------------
 
-# complete_words WORD...: completions of "hawser-plugin WORD..."
+# complete_words WORD...: print the completions of "hawser-plugin WORD..."
 complete_words() {
 	bash -c 'source "$HAWSER_SRC/completions/hawser-plugin"; COMP_WORDS=(hawser-plugin "$@")
 		COMP_CWORD=$#; _hawser_plugin; echo "${COMPREPLY[@]}"' - "$@"
@@ -432,7 +432,7 @@ complete_words() {
 	[ "$(complete_words noop "")" = --help ]
 }
 
-@test "hawser-plugin: the man page has every command, option and plugin" {
+@test "hawser-plugin: the man page contains every command, option and plugin" {
 	page=$HAWSER_SRC/man/hawser-plugin.1
 	for word in $("$program" --help | grep -oE '^ *(usage: )?  *hawser-plugin [a-z]+' | awk '{ print $NF }'); do
 		grep -q "^\.\(Cm\|It Cm\) $word" "$page"

@@ -21,13 +21,13 @@ setup() {
 	unset CNI_COMMAND CNI_ARGS CNI_NETNS_OVERRIDE
 }
 
-# call VERB [CONTAINER [MEMBERS [DIRECTORY]]]: MEMBERS are added to the configuration
+# call VERB [CONTAINER [MEMBERS [DIRECTORY]]]: call the plugin; MEMBERS are added to the configuration
 call() {
 	CNI_COMMAND=$1 CNI_CONTAINERID=${2-c1} CNI_NETNS=/nowhere CNI_IFNAME=eth0 CNI_PATH=/nowhere "$hello" \
 		<<<"{\"cniVersion\":\"1.1.0\",\"name\":\"net\",\"directory\":\"${4-$PWD/greetings}\"${3:+,$3}}"
 }
 
-@test "hello: has at most sixty lines and includes only public headers" {
+@test "hello: the source has at most sixty lines and includes only public headers" {
 	[ "$(wc -l <"$HAWSER_SRC/examples/hello/hello.c")" -le 60 ]
 	diff - <(grep '^#include' "$HAWSER_SRC/examples/hello/hello.c" | grep -v '<[a-z]*\.h>') <<-END
 		#include <hawser/plugin.h>
@@ -55,7 +55,7 @@ call() {
 	[ "$(<greetings/c1-eth0)" = "hi c1" ]
 }
 
-@test "hello: GC removes invalid attachments without code in the plugin" {
+@test "hello: GC removes invalid attachments, although the plugin has no code for GC" {
 	call ADD c1
 	call ADD c2
 	call GC "" '"cni.dev/valid-attachments":[{"containerID":"c2","ifname":"eth0"}]'

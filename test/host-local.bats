@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # host-local compared with upstream's plugin (Debian's), on separate directories and on a shared one;
-# then what only ours has: an index, GC, STATUS, leases of earlier boots.
+# then features that only our plugin has: an index, GC, STATUS, leases of earlier boots.
 bats_require_minimum_version 1.5.0
 load lib
 
@@ -28,7 +28,7 @@ del() { call "$ours" DEL "$@"; }
 gc() { VERSION=1.1.0 call "$ours" GC "" "$@"; } # IPAM [MORE]
 ips() { jq -r '.ips[].address'; }
 
-# traced STRACE-ARGUMENT...: run strace; without the leak sanitizer, which does not work under it
+# traced STRACE-ARGUMENT...: run strace, without the leak sanitizer, which does not work under strace
 traced() { ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 strace -o /tmp/trace "$@"; }
 
 # held [DIR]: list the leases
@@ -41,7 +41,8 @@ entries() { find "$leases/.hawser" -type l | wc -l; }
 # Debian's version prints an empty dns in 1.0.0, and the keys in another order; newer versions do not.
 normalize() { jq -S 'if .dns == {} then del(.dns) else . end'; }
 
-# same ID IPAM-KEYS [MORE]: ADD of both plugins, on separate directories, has the same result and files
+# same ID IPAM-KEYS [MORE]: assert that ADD of both plugins, on separate directories, returns the same
+# result and writes the same files
 same() {
 	call "$upstream" ADD "$1" "{$2,\"dataDir\":\"/tmp/data/upstream\"}" "${3:-}" | normalize >/tmp/upstream
 	call "$ours" ADD "$1" "{$2,\"dataDir\":\"/tmp/data/ours\"}" "${3:-}" | normalize >/tmp/ours
@@ -50,7 +51,7 @@ same() {
 	diff <(cd /tmp/data/upstream/net && cat last*) <(cd /tmp/data/ours/net && cat last*)
 }
 
-# same_error IPAM [MORE]: ADD of both plugins fails with the same message
+# same_error IPAM [MORE]: assert that ADD of both plugins fails with the same message
 same_error() {
 	run call "$upstream" ADD c1 "$@"
 	[ "$status" = 1 ]
@@ -66,7 +67,7 @@ dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 
 # ---- compared with upstream ------------------------------------------------------------------
 
-@test "host-local: ADD has upstream's result and files, for each form of ranges" {
+@test "host-local: ADD returns the same result and writes the same files as upstream, for each form of ranges" {
 	need_go_plugins host-local
 	n=0
 	while read -r keys; do
@@ -88,7 +89,7 @@ dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 	[ "$n" = 8 ]
 }
 
-@test "host-local: ADD has upstream's result in all versions that Debian's plugin supports" {
+@test "host-local: ADD returns the same result as upstream in all versions that Debian's plugin supports" {
 	need_go_plugins host-local
 	for VERSION in 0.1.0 0.2.0 0.3.0 0.3.1 0.4.0 1.0.0; do
 		rm -rf /tmp/data
@@ -96,7 +97,7 @@ dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 	done
 }
 
-@test "host-local: round robin starts after the last address and wraps around, as upstream" {
+@test "host-local: allocation starts after the last address and wraps around, as in upstream" {
 	need_go_plugins host-local
 	keys='"ranges":[[{"subnet":"10.1.0.0/29"},{"subnet":"10.2.0.0/30"}]]'
 	for i in 1 2 3 4 5 6 7 8 9 10 11 12; do
@@ -106,7 +107,7 @@ dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 	done
 }
 
-@test "host-local: addresses requested in CNI_ARGS, args and runtimeConfig are allocated as by upstream" {
+@test "host-local: addresses requested in CNI_ARGS, args and runtimeConfig are allocated as in upstream" {
 	need_go_plugins host-local
 	keys='"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]'
 	ARGS='IP=10.1.0.50' same a "$keys"
@@ -118,7 +119,7 @@ dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 	ARGS='IP=' same g "$keys"
 }
 
-@test "host-local: runtimeConfig.ipRanges come before all other sets, as upstream" {
+@test "host-local: runtimeConfig.ipRanges come before all other sets, as in upstream" {
 	need_go_plugins host-local
 	for id in a b; do
 		same "$id" '"subnet":"10.1.0.0/24","ranges":[[{"subnet":"10.2.0.0/24"}]]' \
@@ -126,7 +127,7 @@ dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 	done
 }
 
-@test "host-local: resolvConf becomes dns, as upstream" {
+@test "host-local: the contents of resolvConf are returned as dns, as in upstream" {
 	need_go_plugins host-local
 	printf '# one\n;two\n  nameserver 10.0.0.1 x\nnameserver\tfd00::1\nnameserver\ndomain a\ndomain b c\nsearch x  y\nsearch z\noptions ndots:2 rotate # no\nsortlist 1\n' >/tmp/resolv
 	same a '"subnet":"10.1.0.0/24","resolvConf":"/tmp/resolv"'
@@ -135,7 +136,7 @@ dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 	[ ! -e "$leases" ]
 }
 
-@test "host-local: each invalid configuration has upstream's error text" {
+@test "host-local: each invalid configuration is refused with the same error text as in upstream" {
 	need_go_plugins host-local
 	same_error ""
 	same_error '{}'
@@ -156,7 +157,7 @@ dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 	ARGS='IP=nonsense' same_error "$small"
 }
 
-@test "host-local: each refused address has upstream's error text, and nothing is left behind" {
+@test "host-local: each refused address has the same error text as in upstream, and nothing is left behind" {
 	need_go_plugins host-local
 	ARGS='IP=10.1.0.1' same_error "$small"
 	ARGS='IP=10.9.0.1' same_error "$small"
@@ -173,7 +174,7 @@ dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 
 # ---- on the same directory as upstream -------------------------------------------------------
 
-@test "host-local: our DEL and CHECK work on upstream's leases, and the reverse" {
+@test "host-local: our DEL and CHECK work on upstream's leases, and upstream's on ours" {
 	need_go_plugins host-local
 	call "$upstream" ADD a "$dual"
 	call "$ours" CHECK a "$dual"
@@ -198,7 +199,7 @@ dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 	run ! grep -E '10\.1\.0\.[345]|fd00::[345]' /tmp/trace
 }
 
-@test "host-local: DEL without prevResult also releases what upstream leased to the same attachment" {
+@test "host-local: DEL without prevResult also releases leases that upstream made for the same attachment" {
 	need_go_plugins host-local
 	need strace
 	scans() { # ID: does its DEL read other leases?
@@ -208,11 +209,11 @@ dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 	}
 	call "$upstream" ADD b "$small"
 	call "$upstream" ADD a "$small"
-	add a "$small" # upstream would read all leases, and refuse
+	add a "$small" # upstream would read all leases and refuse the ADD
 	[ "$(held | wc -l)" = 3 ]
 	del a "$small"
 	[ "$(held)" = 10.1.0.2 ]
-	# the index is known to be complete until upstream makes a lease
+	# the index is known to be complete until upstream creates a lease
 	del b "$small"
 	add c "$small"
 	add d "$small"
@@ -245,7 +246,7 @@ dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 	fails_with "failed to allocate for range 0: 10.1.0.3 has been allocated to a, duplicate allocation is not allowed"
 }
 
-@test "host-local: 100 concurrent ADDs, of both plugins in turn, lease 100 addresses" {
+@test "host-local: 100 concurrent ADDs, half of them upstream's, lease 100 different addresses per family" {
 	need_go_plugins host-local
 	for i in $(seq 100); do
 		plugin=$ours
@@ -266,10 +267,10 @@ dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 	rm /tmp/r*
 }
 
-@test "host-local: upstream takes no index entry for a lease" {
+@test "host-local: upstream does not mistake an index entry for a lease" {
 	need_go_plugins host-local
 	add a "$small"
-	rm "$leases/10.1.0.2" # by hand
+	rm "$leases/10.1.0.2" # removed by hand
 	run call "$upstream" CHECK a "$small"
 	[ "$status" = 1 ]
 	call "$upstream" ADD a "$small"
@@ -278,7 +279,7 @@ dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 	[ -z "$(held)" ]
 }
 
-@test "host-local: a lease with only a container ID, as old versions wrote it, belongs to that container" {
+@test "host-local: a lease that contains only a container ID, as in old versions, belongs to that container" {
 	mkdir -p "$leases"
 	printf a >"$leases/10.1.0.2"
 	printf ' a\r\n' >"$leases/10.1.0.3"
@@ -288,9 +289,9 @@ dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 	[ "$(held)" = 10.1.0.4 ]
 }
 
-# ---- only ours -----------------------------------------------------------------------------------
+# ---- not compared with upstream -----------------------------------------------------------------------------------
 
-@test "host-local: DEL succeeds twice, without the directory, without prevResult and with other ranges" {
+@test "host-local: DEL succeeds twice, without the directory, without prevResult and with different ranges" {
 	del a "$small"
 	[ ! -e "$leases" ]
 	add a "$dual"
@@ -310,7 +311,7 @@ dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 	[ "$(entries)" = 0 ]
 }
 
-@test "host-local: an ADD that finds only some of its addresses releases them" {
+@test "host-local: an ADD that can lease only some of its addresses releases them" {
 	few='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"10.2.0.0/30"}]]}' # one address in the second set
 	add a "$few"
 	run add b "$few"
@@ -412,13 +413,13 @@ dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 	[ -z "$(held data/deep/net)" ]
 }
 
-@test "host-local: GC releases invalid leases, upstream's and ours, and keeps the others" {
+@test "host-local: GC releases invalid leases, upstream's and ours, and keeps valid ones" {
 	for id in a b; do add "$id" "$dual"; done
 	IFNAME=eth1 add a "$dual"
 	if [ -x "$upstream" ]; then for id in c d; do call "$upstream" ADD "$id" "$dual"; done; fi
 	printf old1 >"$leases/10.1.0.100"
 	printf old2 >"$leases/10.1.0.101"
-	: >"$leases/10.1.0.102" # by a writer that was killed
+	: >"$leases/10.1.0.102" # left by a writer that was killed
 	gc "$dual" '"cni.dev/valid-attachments":[{"containerID":"a","ifname":"eth0"},{"containerID":"c","ifname":"eth0"},{"containerID":"old1","ifname":"x"}]'
 	[ -z "$(held | grep -v -x -e 10.1.0.2 -e fd00::2 -e 10.1.0.5 -e fd00::5 -e 10.1.0.100)" ]
 	[ "$(held | wc -l)" = "$([ -x "$upstream" ] && echo 5 || echo 3)" ]
@@ -431,12 +432,12 @@ dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 	echo -n $'b\r\neth0' >"$leases/10.1.0.3" # an owner without an index entry
 	: >"$leases/10.1.0.4"
 	[ "$(add dead "$small" | ips)" = 10.1.0.5/29 ]
-	find "$leases/.hawser" -lname ../../10.1.0.5 -exec touch -h {} + # as before the ADD finished
+	find "$leases/.hawser" -lname ../../10.1.0.5 -exec touch -h {} + # as if the ADD had not finished
 	gc "$small"
 	[ "$(held | tr '\n' ' ')" = "10.1.0.2 10.1.0.3 " ]
 }
 
-@test "host-local: GC keeps an attachment that another plugin still has a record of" {
+@test "host-local: GC keeps the leases of an attachment if another plugin still has a record of it" {
 	add a "$small"
 	add b "$small"
 	hash() { printf '%s\0' "$@" | sha512sum | head -c 32; }
@@ -448,7 +449,7 @@ dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 	[ "$(held)" = 10.1.0.2 ]
 }
 
-# lockers: how many processes have the lock file open
+# lockers: print how many processes have the lock file open
 lockers() { find /proc/[0-9]*/fd -lname "$leases/lock" 2>/dev/null | wc -l; }
 
 @test "host-local: GC with an empty list keeps the leases of 50 ADDs that run at the same time" {
@@ -472,7 +473,7 @@ lockers() { find /proc/[0-9]*/fd -lname "$leases/lock" 2>/dev/null | wc -l; }
 	rm /tmp/r*
 }
 
-@test "host-local: 40 GCs with an empty list beside 40 ADDs and DELs end in an empty directory" {
+@test "host-local: 40 GCs with an empty list, concurrent with 40 ADDs and DELs, leave no lease" {
 	for i in $(seq 40); do
 		{ add "c$i" "$dual" >/dev/null && del "c$i" "$dual"; } &
 		gc "$dual" '"cni.dev/valid-attachments":[]' &
@@ -482,11 +483,11 @@ lockers() { find /proc/[0-9]*/fd -lname "$leases/lock" 2>/dev/null | wc -l; }
 	[ "$(entries)" = 0 ]
 }
 
-@test "host-local: a full set releases what this machine leased before its last boot" {
+@test "host-local: if a set is full, ADD releases the leases that this machine made before its last boot" {
 	for i in 1 2 3 4 5; do add "c$i" "$small"; done
 	boot=$(ls "$leases/.hawser")
 	mv "$leases/.hawser/$boot" "$leases/.hawser/${boot%%-*}-00000000-0000-0000-0000-000000000000"
-	rm "$leases/10.1.0.3" && echo -n $'other\r\neth0' >"$leases/10.1.0.3" # by upstream since the boot
+	rm "$leases/10.1.0.3" && echo -n $'other\r\neth0' >"$leases/10.1.0.3" # leased by upstream after the boot
 	VERSION=1.1.0 call "$ours" STATUS "" "$small"
 	add new "$small"
 	[ "$(held | wc -l)" = 2 ]
@@ -494,7 +495,7 @@ lockers() { find /proc/[0-9]*/fd -lname "$leases/lock" 2>/dev/null | wc -l; }
 	[ "$(ls "$leases/.hawser")" = "$boot" ]
 }
 
-@test "host-local: a lease that its owner made again since the boot is kept" {
+@test "host-local: a lease that its owner made again after the boot is kept" {
 	add c1 '{"subnet":"10.1.0.0/30","gateway":"10.9.0.1"}'
 	boot=$(ls "$leases/.hawser")
 	for old in 00000000-0000-0000-0000-000000000000 ffffffff-ffff-ffff-ffff-ffffffffffff; do
@@ -524,7 +525,7 @@ lockers() { find /proc/[0-9]*/fd -lname "$leases/lock" 2>/dev/null | wc -l; }
 	[ "$(held | wc -l)" = 5 ]
 }
 
-@test "host-local: without a machine ID a full set releases nothing, but GC works" {
+@test "host-local: without a machine ID, ADD to a full set releases nothing, but GC works" {
 	rm /etc/machine-id
 	for i in 1 2 3 4 5; do add "c$i" "$small"; done
 	mv "$leases"/.hawser/* "$leases/.hawser/-11111111-1111-1111-1111-111111111111"
@@ -536,7 +537,7 @@ lockers() { find /proc/[0-9]*/fd -lname "$leases/lock" 2>/dev/null | wc -l; }
 	[ "$(held)" = 10.1.0.4 ]
 }
 
-@test "host-local: ADD and DEL of the same attachment work after a boot" {
+@test "host-local: ADD and DEL work for an attachment that has leases from before a reboot" {
 	add a "$dual"
 	boot=$(ls "$leases/.hawser")
 	mv "$leases/.hawser/$boot" "$leases/.hawser/${boot%%-*}-00000000-0000-0000-0000-000000000000"
@@ -547,10 +548,10 @@ lockers() { find /proc/[0-9]*/fd -lname "$leases/lock" 2>/dev/null | wc -l; }
 	[ "$(ls "$leases/.hawser")" = "$boot" ]
 }
 
-@test "host-local: a clock that is set back changes nothing" {
+@test "host-local: ADD, GC and DEL work after the clock was set back" {
 	faketime=$(find /usr/lib -name libfaketime.so.1 | head -1)
 	[ -n "$faketime" ] || skip "libfaketime is not installed"
-	faketime="$(ldd "$ours" | awk '/lib[at]san/ { print $3 }') $faketime" # a sanitizer must be first
+	faketime="$(ldd "$ours" | awk '/lib[at]san/ { print $3 }') $faketime" # a sanitizer's library must be first
 	add a "$small"
 	LD_PRELOAD=$faketime FAKETIME=-10y DONT_FAKE_MONOTONIC=1 add b "$small"
 	gc "$small" '"cni.dev/valid-attachments":[{"containerID":"b","ifname":"eth0"}]'
@@ -559,7 +560,8 @@ lockers() { find /proc/[0-9]*/fd -lname "$leases/lock" 2>/dev/null | wc -l; }
 	[ -z "$(held)" ]
 }
 
-# fill N [LAST]: create leases from 10.1.0.2 on, of owner c<n>, without the index
+# fill N [LAST]: create N leases, the first for 10.1.0.2, with the owners c2, c3 and so on, and without
+# index entries
 fill() {
 	mkdir -p "$leases"
 	python3 - "$1" "$leases" <<-'END'
@@ -571,7 +573,7 @@ fill() {
 	printf %s "${2:-10.1.0.1}" >"$leases/last_reserved_ip.0"
 }
 
-# opened VERB ID: how many files the call opens, from the first one below the leases on
+# opened VERB ID: call the plugin, and print how many files it opens, starting with the directory of leases
 opened() {
 	CNI_COMMAND=$1 CNI_CONTAINERID=$2 CNI_NETNS=/x CNI_IFNAME=eth0 CNI_PATH=/x \
 		traced -e trace=openat,getdents64 "$ours" <<<"{\"cniVersion\":\"1.0.0\",\"name\":\"net\",\"ipam\":$large}" >/tmp/out
@@ -582,7 +584,7 @@ large='{"ranges":[[{"subnet":"10.1.0.0/16"}]]}'
 
 @test "host-local: with 60,000 leases in a /16 an ADD and a DEL open few files" {
 	need strace
-	fill 60000 10.1.234.97 # the last one
+	fill 60000 10.1.234.97 # the last lease
 	[ "$(opened ADD new)" -lt 12 ]
 	[ "$(ips </tmp/out)" = 10.1.234.98/16 ]
 	run ! grep getdents /tmp/trace
@@ -591,14 +593,14 @@ large='{"ranges":[[{"subnet":"10.1.0.0/16"}]]}'
 	[ "$(held | wc -l)" = 60000 ]
 }
 
-@test "host-local: with the next 64 taken an ADD reads the directory once, and no lease" {
+@test "host-local: if the next 64 addresses are taken, an ADD reads the directory once and opens no lease" {
 	need strace
 	fill 60000 10.1.0.100
 	[ "$(opened ADD new)" -lt 80 ]
 	[ "$(ips </tmp/out)" = 10.1.234.98/16 ]
 }
 
-@test "host-local: a /16 with one free address in the middle allocates it, then fails" {
+@test "host-local: ADD finds the only free address in the middle of a /16, and the next ADD fails" {
 	need strace
 	fill 65533 10.1.255.254
 	rm "$leases/10.1.100.7"

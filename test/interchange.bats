@@ -8,7 +8,7 @@ load lib
 setup() {
 	need podman crun conmon busybox iptables jq
 	need_go_plugins bridge host-local portmap
-	# crun rejects cgroup v1 beside a cgroup2 mount with controllers. This changes only the mount
+	# crun rejects cgroup v1 if a cgroup2 mount with controllers exists. This changes only the mount
 	# namespace of the test.
 	umount /sys/fs/cgroup/unified 2>/dev/null || true
 	mkdir -p /tmp/rootfs/bin /tmp/net.d
@@ -65,7 +65,7 @@ assert_nothing_left() {
 	assert_nothing_left
 }
 
-@test "interchange: our DEL works with the cache that podman wrote, and podman rm succeeds after it" {
+@test "interchange: our DEL works with the cache that podman wrote, and podman rm still succeeds" {
 	run "$HAWSER_BUILD/test/interchange" del "$id"
 	[ "$output" = "1 attachments" ]
 	assert_nothing_left

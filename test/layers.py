@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-layers.py - generated archives, and how they are unpacked: for test_unpack*.py
+layers.py - generate archives and unpack them, for test_unpack*.py
 
-What:  member() is one member of an archive, valid or not;
-       Layers unpacks an archive into a directory, beside files that must not change;
-       tree() has all attributes of the files in a directory.
+What:  member() returns one member of an archive, valid or not;
+       Layers unpacks an archive into a directory, with files outside it that must not change;
+       tree() returns all attributes of the files in a directory.
 """
 import hashlib
 import json
@@ -14,7 +14,7 @@ import stat
 import subprocess
 
 UNPACK = os.environ.get("HAWSER_BUILD", "build") + "/test/unpack"
-# No archive needs more memory, or more system calls than the seccomp filter allows; a sanitizer does.
+# This memory limit and the seccomp filter suffice for every archive, but not for a sanitizer.
 SANITIZED = "ASAN_OPTIONS" in os.environ
 BOUNDED = [] if SANITIZED else ["prlimit", "--data=%d" % (16 << 20)]
 BLOCK = 512

@@ -8,7 +8,7 @@
 # the build directory; our programs are first in PATH.
 
 # Debian's Go plugins
-# shellcheck disable=SC2034 # for the tests
+# shellcheck disable=SC2034 # used by the tests
 GO_PLUGINS=/usr/lib/cni
 
 # need PROGRAM...: skip the test if one of these programs is missing
@@ -27,8 +27,8 @@ need_go_plugins() {
 	done
 }
 
-# fails_with [CODE] MESSAGE: the last `run` failed and printed this CNI error object. MESSAGE is the
-# exact text, or a pattern if it contains *
+# fails_with [CODE] MESSAGE: assert that the last `run` failed and printed this CNI error object. MESSAGE
+# is the exact text, or a pattern if it contains *
 # shellcheck disable=SC2154 # status and output are those of `run`
 fails_with() {
 	local message=${*: -1} actual
@@ -56,9 +56,9 @@ install_hawser() {
 	[ "$sanitize" = none ] || export CFLAGS="-g -fsanitize=$sanitize" LDFLAGS="-fsanitize=$sanitize"
 }
 
-# given [NETNS]: the links and their addresses, without what the kernel changes asynchronously after
-# a link is up: the link's state and link-local addresses
-given() {
+# links_and_addresses [NETNS]: print the links and their addresses, without the attributes that the kernel
+# changes asynchronously after a link is up: the link's state and link-local addresses
+links_and_addresses() {
 	ip ${1:+-n "$1"} -j addr |
 		jq -c '.[] | [.ifname, .address, (.addr_info[] | select(.scope != "link") | .local)]'
 }

@@ -25,19 +25,19 @@ print(next(o["value"] for o in json.load(sys.stdin) if o["name"] == "b_sanitize"
 	sed "s|^prefix=|&$DESTDIR|" "$PC" >"$PKG_CONFIG_PATH/hawser.pc"
 }
 
-# declared: the functions that the installed headers declare
+# declared: print the functions that the installed headers declare
 declared() {
 	cat "$DESTDIR"/*/*/include/hawser/*.h "$DESTDIR"/*/include/hawser/*.h 2>/dev/null |
 		tr '\n' ' ' | grep -o 'HW_PUBLIC[^;(]*hw_[a-z_0-9]*(' | grep -o 'hw_[a-z_0-9]*(' | tr -d '(' | sort -u
 }
 
-# exported FILE NM-OPTION...: its defined global symbols
+# exported FILE NM-OPTION...: print the global symbols that FILE defines
 exported() {
 	nm "${@:2}" --defined-only "$1" | awk 'NF == 3 { sub(/@.*/, "", $3); print $3 }' |
 		grep -v '^HAWSER_0$' | sort -u
 }
 
-# create_network: a network with one plugin, a shell script
+# create_network: create a network with one plugin, a shell script
 create_network() {
 	mkdir -p bin conf
 	cat >bin/shell <<'END'
@@ -82,7 +82,7 @@ build_and_run_example() {
 @test "library: the shared library has its soname and only the expected dependencies" {
 	readelf -d "$LIBDIR/libhawser.so" >dynamic
 	grep -F 'Library soname: [libhawser.so.0]' dynamic
-	# except a sanitizer's own library, and ld-linux, which is linked for thread-local variables
+	# except the library of a sanitizer, and ld-linux, which is linked for thread-local variables
 	diff <(sed -n 's/.*Shared library: \[\(.*\)\]/\1/p' dynamic | grep -v -e 'san\.so' -e '^ld-linux' | sort) - <<-END
 		libc.so.6
 		libjansson.so.4

@@ -6,7 +6,7 @@
 
 bats_require_minimum_version 1.5.0
 
-# A small clean tree; each test puts one breach into it.
+# A small tree without violations; each test adds one.
 setup() {
 	tree=$BATS_TEST_TMPDIR/tree
 	mkdir -p "$tree"
@@ -24,7 +24,7 @@ setup() {
 	c_file examples/hello.c '#include <hawser/x.h>'
 }
 
-# c_file FILE LINE...: a tracked C file with a licence line
+# c_file FILE LINE...: create a tracked C file with a licence line
 c_file() {
 	local file=$1
 	shift
@@ -37,7 +37,7 @@ lint() {
 	"$HAWSER_SRC/tools/lint/hawser-lint" --root "$tree" --since "$(git rev-list --max-parents=0 HEAD)" "$@"
 }
 
-# refused RULE FILE:LINE TEXT: the rule finds exactly this
+# refused RULE FILE:LINE TEXT: assert that the rule reports only this line, with a message containing TEXT
 refused() {
 	run -1 lint "$1"
 	[ "${#lines[@]}" -eq 1 ]
@@ -49,7 +49,7 @@ refused() {
 	[ -z "$output" ]
 }
 
-@test "lint: the whole list of rules is run when none is named" {
+@test "lint: all rules run if none is named" {
 	c_file src/base/bad.h 'struct a x = atoi("1");' '#include "net/rtnl/link.h"'
 	echo 'int x;' >src/base/bare.c
 	git add src/base/bare.c
@@ -60,17 +60,17 @@ refused() {
 	[[ $output == *"no line with SPDX"* ]]
 }
 
-@test "lint: an include against the arrows is refused" {
+@test "lint: an include against the direction of an arrow is refused" {
 	c_file src/base/str.c '#include "base/buf.h"' '#include "net/rtnl/link.h"'
 	refused arrows src/base/str.c:3 "no arrow from src/base to net/rtnl"
 }
 
-@test "lint: an include between neighbours without an arrow is refused" {
+@test "lint: an include between folders of the same level without an arrow is refused" {
 	c_file src/cni/runtime/run.c '#include "net/rtnl/link.h"'
 	refused arrows src/cni/runtime/run.c:2 "no arrow from src/cni/runtime to net/rtnl"
 }
 
-@test "lint: angle brackets do not hide an include against the arrows" {
+@test "lint: an include without an arrow is refused in angle brackets too" {
 	c_file src/cni/runtime/run.c '#include <net/rtnl/link.h>'
 	refused arrows src/cni/runtime/run.c:2 "no arrow from src/cni/runtime to net/rtnl"
 }
@@ -80,22 +80,22 @@ refused() {
 	refused arrows src/net/rtnl/addr.c:2 "without its folder"
 }
 
-@test "lint: a folder that has no arrows is refused" {
+@test "lint: an include from a folder that arrows.txt does not list is refused" {
 	c_file src/util/x.c '#include "base/buf.h"'
 	refused arrows src/util/x.c:2 "no arrow from src/util to base"
 }
 
-@test "lint: a public header that includes an inner one is refused" {
+@test "lint: a public header that includes an internal header is refused" {
 	c_file include/hawser/x.h '#include "base/buf.h"'
 	refused arrows include/hawser/x.h:2 "no arrow from include/hawser to base"
 }
 
-@test "lint: an example that includes an inner header is refused" {
+@test "lint: an example that includes an internal header is refused" {
 	c_file examples/hello.c '#include "base/buf.h"'
 	refused arrows examples/hello.c:2 "to base"
 }
 
-@test "lint: a foreign header outside the files and folders that own it is refused" {
+@test "lint: a header of another library is refused outside the files and folders that may include it" {
 	c_file src/cni/runtime/conf.c '#include <jansson.h>'
 	refused arrows src/cni/runtime/conf.c:2 "<jansson.h> is for"
 	c_file src/cni/runtime/conf.c
@@ -103,12 +103,12 @@ refused() {
 	refused arrows src/image/pull/pull.c:2 "<curl/multi.h> is for fetch/http only"
 }
 
-@test "lint: a folder may not include its own subfolder without an arrow" {
+@test "lint: a folder may not include a header of its own subfolder without an arrow" {
 	c_file src/net/netns.c '#include "net/rtnl/link.h"'
 	refused arrows src/net/netns.c:2 "no arrow from src/net to net/rtnl"
 }
 
-@test "lint: a unit test may include whatever its top-level folder may" {
+@test "lint: a unit test may include every header that its top-level folder may include" {
 	c_file src/net/test-netns.c '#include "net/rtnl/link.h"'
 	run -0 lint arrows
 	c_file src/net/test-netns.c '#include "cni/runtime/run.h"'
@@ -121,24 +121,24 @@ refused() {
 	refused arrows src/cri/daemon.c:2 "no arrow from src/cri to fetch/http"
 }
 
-@test "lint: an arrow that leads the daemon to hawser-fetch is refused, over other folders too" {
+@test "lint: arrows that lead from the daemon to hawser-fetch, even through other folders, are refused" {
 	cp -r "$HAWSER_SRC/tools/lint" lists
 	echo 'image/pull: image/store fetch/tar' >>lists/arrows.txt
 	run -1 lint --lists lists arrows
 	[ "${lines[0]}" = "tools/lint/arrows.txt:1: the arrows lead from cri to fetch" ]
 }
 
-@test "lint: a phrase of the list is refused, with what to write instead" {
+@test "lint: a phrase in phrases.txt is refused, and the error says what to write instead" {
 	c_file src/base/bad.c 'const char *s = "a record that is none";'
 	refused phrases src/base/bad.c:2 'do not write "is none": say what is wrong'
 }
 
-@test "lint: a phrase that is broken over two lines of a comment is refused" {
+@test "lint: a phrase that is split over two lines of a comment is refused" {
 	c_file src/base/bad.c '/* The record is' ' * none of these. */'
 	refused phrases src/base/bad.c:2 'do not write "is none"'
 }
 
-@test "lint: a commit subject has an area, an imperative verb and at most 72 characters" {
+@test "lint: a commit subject without an area or an imperative verb, or over 72 characters, is refused" {
 	local bad
 	git commit -q --allow-empty -m 'net/route, net/addr: treat EEXIST as success'
 	git commit -q --allow-empty -m 'net: read, check and write a route'
@@ -153,7 +153,7 @@ refused() {
 	done
 }
 
-@test "lint: every banned call is refused, with what to use instead" {
+@test "lint: every banned call is refused, and the error says what to use instead" {
 	local name count=0
 	while read -r name _; do
 		c_file src/base/bad.c "void f(void) { $name (0); }"
@@ -175,7 +175,7 @@ refused() {
 	refused spdx Makefile:1 "no line with SPDX"
 }
 
-@test "lint: data and the licence need no licence line, untracked files neither" {
+@test "lint: data files, the licence and untracked files need no licence line" {
 	mkdir -p test/corpus/x test/data
 	echo '{}' | tee a.json b.conflist LICENSE test/corpus/x/1 test/data/x >untracked
 	git add a.json b.conflist LICENSE test

@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 #
-# loopback compared with upstream's plugin (Debian's), each in a namespace of its own; then what only
-# ours does.
+# loopback compared with upstream's plugin (Debian's), each in its own namespace; then features that only
+# our plugin has.
 bats_require_minimum_version 1.5.0
 load lib
 
@@ -28,11 +28,11 @@ call() {
 
 state() { ip -n "$1" -j addr | jq -S .; }
 
-# Upstream prints the format of 1.0.0 under any version (see docs/compatibility.md). This removes the
-# differences of format.
+# Upstream prints the format of 1.0.0 in every version (see docs/compatibility.md). This removes the
+# differences in format.
 normalize() { jq -S '.ips[]? |= del(.version) | if .dns == {} then del(.dns) else . end'; }
 
-@test "loopback: ADD and DEL have upstream's effect and result in 0.3.0 to 1.0.0" {
+@test "loopback: ADD and DEL have the same effect and result as in upstream in 0.3.0 to 1.0.0" {
 	need_go_plugins loopback
 	for version in 0.3.0 0.3.1 0.4.0 1.0.0; do
 		call "$upstream" ADD /run/netns/one "$version" | sed s/one/two/ | normalize >/tmp/one
@@ -45,7 +45,7 @@ normalize() { jq -S '.ips[]? |= del(.version) | if .dns == {} then del(.dns) els
 	done
 }
 
-@test "loopback: ADD in 0.1.0 and 0.2.0 has upstream's effect, and a result of that version" {
+@test "loopback: ADD in 0.1.0 and 0.2.0 has the same effect as in upstream, and returns a result of that version" {
 	need_go_plugins loopback
 	for version in 0.1.0 0.2.0; do
 		call "$upstream" ADD /run/netns/one "$version"
@@ -60,7 +60,7 @@ normalize() { jq -S '.ips[]? |= del(.version) | if .dns == {} then del(.dns) els
 	done
 }
 
-@test "loopback: the result of 1.1.0 is exactly upstream's" {
+@test "loopback: the result in 1.1.0 is identical to upstream's" {
 	run call "$ours" ADD /run/netns/one 1.1.0
 	[ "$status" = 0 ]
 	[ "$output" = '{
@@ -109,7 +109,7 @@ normalize() { jq -S '.ips[]? |= del(.version) | if .dns == {} then del(.dns) els
 	[[ "$(jq -r .msg <<<"$output")" == 'failed to Statfs "/run/netns/nosuch": '* ]]
 }
 
-@test "loopback: a file that is not a namespace is refused, as by upstream" {
+@test "loopback: a file that is not a namespace is refused, as in upstream" {
 	touch /tmp/file
 	for verb in ADD CHECK; do
 		run call "$ours" "$verb" /tmp/file 1.0.0 '"prevResult":{"cniVersion":"1.0.0"}'
@@ -125,7 +125,7 @@ normalize() { jq -S '.ips[]? |= del(.version) | if .dns == {} then del(.dns) els
 	[[ "$(jq -r .msg <<<"$output")" == 'unknown FS magic on "/run/netns/left": '* ]]
 }
 
-@test "loopback: a non-loopback address is an error, v4 and v6" {
+@test "loopback: ADD fails if lo has a non-loopback address, IPv4 or IPv6" {
 	ip -n one addr add 10.1.2.3/24 dev lo
 	run call "$ours" ADD /run/netns/one 1.1.0
 	fails_with 'loopback interface found with non-loopback address "10.1.2.3"'
@@ -153,7 +153,7 @@ normalize() { jq -S '.ips[]? |= del(.version) | if .dns == {} then del(.dns) els
 
 check() { call "$ours" CHECK /run/netns/one 1.1.0 '"prevResult":{"cniVersion":"1.0.0"}'; }
 
-@test "loopback: CHECK finds lo down" {
+@test "loopback: CHECK finds that lo is down" {
 	call "$ours" ADD /run/netns/one 1.1.0
 	for version in 0.4.0 1.0.0 1.1.0; do
 		[ -z "$(call "$ours" CHECK /run/netns/one "$version" \

@@ -44,7 +44,7 @@ conf() {
 	plugin=$plugins/$1
 }
 
-# call VERB CONTAINER NETNS CONF
+# call VERB CONTAINER NETNS CONF: call the plugin that CONF names
 call() {
 	CNI_COMMAND=$1 CNI_CONTAINERID=$2 CNI_NETNS=${3:+/run/netns/$3} CNI_IFNAME=eth0 "$plugin" <<<"$4"
 }
@@ -54,7 +54,8 @@ check() { call CHECK c1 one "$(with_result c1)"; }
 del() { call DEL "$1" "$2" "$(with_result "$1")"; }
 address() { jq -r ".ips[$2].address | split(\"/\")[0]" "/tmp/result.$1"; } # CONTAINER 0|1: v4 or v6
 
-# seen FROM TO ADDRESS PROTOCOL: print the source address of netns FROM that a server in netns TO sees
+# seen FROM TO ADDRESS PROTOCOL: connect from netns FROM to ADDRESS in netns TO, and print the source address
+# that the server sees
 seen() {
 	rm -f /tmp/seen
 	ip netns exec "$2" timeout 30 python3 -c '
@@ -86,7 +87,8 @@ assert s.recv(9) == b"hello"' "$3" "$4" || { kill $!; return 1; }
 	tail -n 1 /tmp/seen
 }
 
-# packet FROM ADDRESS: send one UDP packet from netns FROM; print its source as seen outside, if it is
+# packet FROM ADDRESS: send one UDP packet from netns FROM, and print its source address as seen in netns
+# outside; nothing if the packet does not arrive
 packet() {
 	rm -f /tmp/seen
 	ip netns exec outside timeout 20 python3 -c '
@@ -108,7 +110,7 @@ s.sendto(b"x", (sys.argv[1], 7777))' "$2"
 	sed 1d /tmp/seen
 }
 
-# elements MAP: list its keys; ours: all elements with an owner
+# elements MAP: list the keys of MAP; ours: list all elements that have an owner
 elements() { hawser-plugin rules --json | jq -c --arg map "$1" '[.[] | select(.set == $map) | .element | split(" : ")[0]] | sort'; }
 ours() { hawser-plugin rules --json | jq -c '[.[] | select(.owner) | .set + " " + (.element | split(" : ")[0])] | sort'; }
 # networks: count the chains of networks
@@ -116,7 +118,7 @@ networks() { nft list table inet hawser | grep -c 'chain masq_'; }
 
 # ---- traffic ---------------------------------------------------------------------------
 
-# traffic TYPE: an outside server sees the host's address, pods see each other's
+# traffic TYPE: assert that an outside server sees the host's address, and pods see each other's addresses
 traffic() {
 	local proto
 	conf "$1"
@@ -134,15 +136,15 @@ traffic() {
 	[ "$(ours)" = "[]" ]
 }
 
-@test "masq: bridge: an outside server sees the host's address, pods see each other's" {
+@test "masq: bridge: an outside server sees the host's address, and pods see each other's addresses" {
 	traffic bridge
 }
 
-@test "masq: ptp: an outside server sees the host's address, pods see each other's" {
+@test "masq: ptp: an outside server sees the host's address, and pods see each other's addresses" {
 	traffic ptp
 }
 
-@test "masq: after DEL the address is no longer masqueraded, and others still are" {
+@test "masq: after DEL the pod's address is no longer masqueraded, and those of other pods still are" {
 	conf bridge
 	add c1 one
 	add c2 two
@@ -156,7 +158,7 @@ traffic() {
 	[ "$(packet two 192.0.2.2)" = 192.0.2.1 ]
 }
 
-# route_multicast LINK SOURCE GROUP: route one group from LINK to wire, for ten seconds
+# route_multicast LINK SOURCE GROUP: route one multicast group from LINK to wire, for ten seconds
 route_multicast() {
 	python3 -c '
 import socket, struct, sys, time
@@ -186,7 +188,7 @@ time.sleep(10)' "$1" "$2" "$3" >/tmp/router 3>&- &
 
 # ---- elements ------------------------------------------------------------------------------
 
-@test "masq: one element per address and one chain per network, with any backend" {
+@test "masq: there is one element per address and one chain per network, with any backend" {
 	for backend in '' nftables iptables; do
 		conf bridge "{\"ipMasqBackend\":\"$backend\"}"
 		add c1 one
@@ -202,7 +204,7 @@ time.sleep(10)' "$1" "$2" "$3" >/tmp/router 3>&- &
 	run call ADD c1 one "$(</tmp/conf)"
 	fails_with 'unknown ipmasq backend "pf"'
 	[ "$(jq .code <<<"$output")" = 7 ]
-	# one comment per element, and no name of the runtime
+	# the comment of an element is a hash: the ruleset contains no names that the runtime has chosen
 	conf bridge
 	add c1 one
 	nft list map inet hawser masq4 | grep -qE '10\.7\.0\.2 comment "[0-9a-f]{16}"'
@@ -224,7 +226,7 @@ time.sleep(10)' "$1" "$2" "$3" >/tmp/router 3>&- &
 	[ "$(ours)" = "[]" ]
 }
 
-@test "masq: with overlapping networks each pod has the chain of its own network" {
+@test "masq: with overlapping networks, each pod uses the chain of its own network" {
 	conf bridge '{"ipam":{"type":"host-local","subnet":"10.7.0.0/24","routes":[{"dst":"0.0.0.0/0"}]}}'
 	add c1 one
 	ip addr add 10.7.9.1/24 dev wire
@@ -267,7 +269,7 @@ time.sleep(10)' "$1" "$2" "$3" >/tmp/router 3>&- &
 	[ "$(elements masq4)" = '["10.7.0.3"]' ]
 }
 
-@test "masq: forty concurrent first ADDs, then forty DELs, leave one copy of the rules and no element" {
+@test "masq: forty concurrent first ADDs, then forty DELs, leave one copy of the rules and no elements" {
 	conf ptp
 	for i in {1..40}; do ip netns add "p$i"; done
 	for i in {1..40}; do
@@ -309,7 +311,7 @@ time.sleep(10)' "$1" "$2" "$3" >/tmp/router 3>&- &
 	[ "$(seen one outside 192.0.2.2 tcp)" = 192.0.2.1 ]
 }
 
-@test "masq: repair restores the elements of every finished ADD, and of no other" {
+@test "masq: repair restores the elements of every finished ADD, and not those of unfinished ADDs" {
 	conf bridge
 	add c1 one
 	conf ptp
@@ -330,7 +332,7 @@ time.sleep(10)' "$1" "$2" "$3" >/tmp/router 3>&- &
 	[ "$(ours)" = '["masq4 10.7.0.2","masq6 fd07::2"]' ]
 }
 
-@test "masq: after a killed second ADD repair restores the elements of the first, and DEL deletes all" {
+@test "masq: after a killed second ADD, repair restores the elements of the first ADD, and DEL deletes all" {
 	conf ptp
 	add c1 one
 	before=$(ours)
@@ -350,9 +352,9 @@ time.sleep(10)' "$1" "$2" "$3" >/tmp/router 3>&- &
 	[ "$(ours)" = "[]" ]
 }
 
-@test "masq: repair keeps the owner of an address that also is in records of dead pods" {
+@test "masq: repair keeps the owner of an address that is also in records of dead pods" {
 	static='{"ipam":{"type":"static","addresses":[{"address":"10.7.0.9/24"}]},"isGateway":false}'
-	for i in {1..6}; do # several, because the order of the directory is random
+	for i in {1..6}; do # several pods, because the order of directory entries is random
 		conf bridge "$static"
 		add "dead$i" one
 		ip netns del one
@@ -408,7 +410,7 @@ time.sleep(10)' "$1" "$2" "$3" >/tmp/router 3>&- &
 	done
 }
 
-@test "masq: DEL without CAP_NET_ADMIN fails, and can be repeated" {
+@test "masq: DEL without CAP_NET_ADMIN fails, and can be repeated with it" {
 	conf bridge
 	add c1 one
 	CNI_COMMAND=DEL CNI_CONTAINERID=c1 CNI_NETNS=/run/netns/one CNI_IFNAME=eth0 run -1 setpriv \
@@ -446,7 +448,7 @@ time.sleep(10)' "$1" "$2" "$3" >/tmp/router 3>&- &
 	del c2 two
 }
 
-@test "masq: foreign rules are not changed" {
+@test "masq: rules of other programs are not changed" {
 	nft 'table inet other { chain postrouting { type nat hook postrouting priority 90; ip saddr 10.9.0.0/16 accept; }; }'
 	nft list table inet other >/tmp/other
 	conf bridge
@@ -508,7 +510,7 @@ time.sleep(10)' "$1" "$2" "$3" >/tmp/router 3>&- &
 
 # ---- upstream's plugins ----------------------------------------------------------------------------
 
-# upstream_rules: count the iptables lines of upstream's plugin, IPv4 and IPv6
+# upstream_rules: count the iptables rules of upstream's plugin, IPv4 and IPv6
 upstream_rules() {
 	iptables-save -t nat | grep -c 'CNI-' || true
 	ip6tables-save -t nat | grep -c 'CNI-' || true

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 #
-# noop has the contract of upstream's test plugin: what it reports, and how it replies.
+# noop behaves like upstream's test plugin noop: what it writes to the debug file, and how it responds.
 # shellcheck disable=SC2154 # stderr comes from run
 load lib
 bats_require_minimum_version 1.5.0
@@ -14,7 +14,7 @@ setup() {
 	args=""
 }
 
-# call VERB [MORE [VERSION]]: MORE: additional members of the configuration
+# call VERB [MORE [VERSION]]: call the plugin; MORE: additional members of the configuration
 call() {
 	CNI_COMMAND=$1 CNI_CONTAINERID=c1 CNI_NETNS=/some/netns CNI_IFNAME=eth0 CNI_PATH=/some/path \
 		CNI_ARGS=$args "$HAWSER_BUILD/cni/noop" < <(printf '%s' "$(conf "${2-}" "${3-}")")
@@ -38,7 +38,7 @@ verbs="ADD CHECK DEL GC STATUS"
 	done
 }
 
-@test "noop: the debug file receives how the plugin was called, byte for byte" {
+@test "noop: the plugin writes its arguments and input to the debug file, byte for byte" {
 	for verb in $verbs; do
 		debug_file '{"ReportResult":"{}"}'
 		CNI_NETNS_OVERRIDE=yes call "$verb" '"x":1'
@@ -62,13 +62,13 @@ verbs="ADD CHECK DEL GC STATUS"
 	[ "$output" = '{"b":2}' ]
 }
 
-@test "noop: a result is printed exactly as the debug file has it" {
+@test "noop: a result is printed exactly as it is in the debug file" {
 	debug_file '{"ReportResult":" any < bytes \" \u0001 at all\n"}'
 	call ADD >out
 	printf ' any < bytes " \001 at all\n' | cmp - out
 }
 
-@test "noop: an error has the code of the debug file, or 999" {
+@test "noop: an error has the code in the debug file, or 999" {
 	debug_file '{"ReportError":"banana","ReportResult":"{}"}'
 	run call ADD
 	[ "$status" = 1 ]
@@ -129,7 +129,7 @@ verbs="ADD CHECK DEL GC STATUS"
 	[ "$output" = '{"a":1}' ]
 }
 
-@test "noop: VERSION has an extra version, or those of the debug file" {
+@test "noop: VERSION reports an extra version, or only the versions in the debug file" {
 	run env CNI_COMMAND=VERSION "$HAWSER_BUILD/cni/noop"
 	[ "$output" = '{"cniVersion":"1.1.0","supportedVersions":["0.-42.0","0.1.0","0.2.0","0.3.0","0.3.1","0.4.0","1.0.0","1.1.0"]}' ]
 	debug_file '{"ReportVersionSupport":["9.8.7","foo"]}'
@@ -143,7 +143,7 @@ verbs="ADD CHECK DEL GC STATUS"
 	[[ "$output" == *'"0.-42.0"'* ]]
 }
 
-@test "noop: the extra version is supported by ADD" {
+@test "noop: ADD accepts 0.-42.0, the extra version that VERSION reports" {
 	run --separate-stderr call ADD "" 0.-42.0
 	[ "$output" = '{}' ]
 	run call ADD "" 0.-43.0
@@ -156,7 +156,7 @@ verbs="ADD CHECK DEL GC STATUS"
 	[ "$(jq -c .ReportVersionSupport "$debug")" = '["9.8.7"]' ]
 }
 
-@test "noop: each pair of CNI_ARGS has exactly one =" {
+@test "noop: a pair in CNI_ARGS that does not have exactly one = is refused" {
 	for args in "DEBUG=$debug;" "A" "A=b=c"; do
 		run call ADD
 		[ "$status" = 1 ]

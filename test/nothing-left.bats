@@ -3,8 +3,8 @@
 #
 # Whole chains run by cnitool leave the machine unchanged: network, sysctls, nftables, processes, mounts,
 # and files below /run/hawser, /run/cni and /var/lib/cni. Each test runs with a bridge and with ptp, both
-# dual stack and followed by tuning. An ADD and a DEL before each test create the host objects, such as
-# the bridge, which stay on purpose; `uninstall` removes them.
+# dual stack and followed by tuning. Host objects (created once per host), which stay on purpose, were
+# created by an ADD and a DEL before the test; `uninstall` removes them.
 bats_require_minimum_version 1.5.0
 load lib
 load state
@@ -37,7 +37,7 @@ dual='[[{"subnet": "10.1.2.0/24"}], [{"subnet": "fd00:1::/64"}]]'
 other='[[{"subnet": "10.1.3.0/24"}], [{"subnet": "fd00:3::/64"}]]'
 on_bridge='"bridge": "br0", "isDefaultGateway": true, "hairpinMode": true, "macspoofchk": true,'
 
-# network NAME KEYS [RANGES]: write a network of the plugin of that name
+# network NAME KEYS [RANGES]: write the configuration of network NAME, which uses the plugin NAME and tuning
 network() {
 	cat >"$NETCONFPATH/$1.conflist" <<-END
 		{ "cniVersion": "1.1.0", "name": "$1", "plugins": [
@@ -60,19 +60,19 @@ wait_for_plugins() {
 	wait_for_exit bridge ptp host-local tuning cnitool
 }
 
-# unchanged: assert that the state is as before the test
+# unchanged: assert that the state is the same as before the test
 unchanged() {
 	wait_for_plugins
 	state | diff -U0 "$BATS_TEST_TMPDIR/before" -
 }
 
-# unchanged_without_pod: the same, without the deleted namespace
+# unchanged_without_pod: assert the same, ignoring the deleted namespace
 unchanged_without_pod() {
 	wait_for_plugins
 	diff -U0 <(grep -v '^/pod \|^sysctl pod/\|netns' "$BATS_TEST_TMPDIR/before") <(state | grep -v netns)
 }
 
-on_each() { # COMMAND...: run it with net set to each network
+on_each() { # COMMAND...: run COMMAND for each network, with $net set to its name
 	for net in bridge ptp; do
 		echo "# $net"
 		"$@"
@@ -90,29 +90,29 @@ by_plugin() {
 		CNI_COMMAND=$2 CNI_CONTAINERID=$container CNI_NETNS=${3-/run/netns/pod} CNI_IFNAME=eth0 \
 			"$HAWSER_BUILD/cni/$1"
 }
-# as cnitool derives it from the path
+# the container ID that cnitool derives from the path of the namespace
 container=cnitool-$(printf %s /run/netns/pod | sha512sum | cut -c 1-20)
 
 del_by_plugins() { by_plugin tuning DEL "$@" && by_plugin "$net" DEL "$@"; }
 
 # ---- DEL in any state -------------------------------------------------------------------
 
-@test "nothing left: ADD, CHECK and DEL" {
+@test "nothing left: ADD, CHECK and DEL leave nothing behind" {
 	each() { add && check && del && unchanged; }
 	on_each each
 }
 
-@test "nothing left: DEL twice" {
+@test "nothing left: DEL twice succeeds and leaves nothing behind" {
 	each() { add && del && del && unchanged; }
 	on_each each
 }
 
-@test "nothing left: DEL without an ADD" {
+@test "nothing left: DEL without an ADD succeeds and changes nothing" {
 	each() { del && unchanged; }
 	on_each each
 }
 
-@test "nothing left: DEL without a cached result" {
+@test "nothing left: DEL without a cached result leaves nothing behind" {
 	each() {
 		add
 		rm -r /var/lib/cni/results
@@ -122,7 +122,7 @@ del_by_plugins() { by_plugin tuning DEL "$@" && by_plugin "$net" DEL "$@"; }
 	on_each each
 }
 
-@test "nothing left: DEL without a record" {
+@test "nothing left: DEL without a record leaves nothing behind" {
 	each() {
 		add
 		rm -r /run/hawser/attachments
@@ -134,7 +134,7 @@ del_by_plugins() { by_plugin tuning DEL "$@" && by_plugin "$net" DEL "$@"; }
 	on_each each
 }
 
-@test "nothing left: DEL without record and cached result" {
+@test "nothing left: DEL without record and cached result leaves nothing behind" {
 	each() {
 		add
 		rm -r /run/hawser/attachments /var/lib/cni/results
@@ -145,7 +145,7 @@ del_by_plugins() { by_plugin tuning DEL "$@" && by_plugin "$net" DEL "$@"; }
 	on_each each
 }
 
-@test "nothing left: DEL with an empty netns path" {
+@test "nothing left: DEL with an empty netns path leaves nothing behind" {
 	each() {
 		add
 		rm -r /var/lib/cni/results
@@ -156,7 +156,7 @@ del_by_plugins() { by_plugin tuning DEL "$@" && by_plugin "$net" DEL "$@"; }
 	on_each each
 }
 
-@test "nothing left: DEL with a deleted namespace" {
+@test "nothing left: DEL after the namespace was deleted leaves nothing behind" {
 	each() {
 		add
 		ip netns del pod
@@ -167,18 +167,18 @@ del_by_plugins() { by_plugin tuning DEL "$@" && by_plugin "$net" DEL "$@"; }
 	on_each each
 }
 
-@test "nothing left: DEL with a deleted bridge" {
+@test "nothing left: DEL after the bridge was deleted leaves nothing behind" {
 	add bridge
 	ip link del br0
 	del bridge
 	[ -z "$(ip link show type veth)" ]
 	[ -z "$(find /run/hawser/attachments /var/lib/cni/networks/bridge/.hawser ! -type d)" ]
-	add bridge # another ADD creates it again
+	add bridge # another ADD creates the bridge again
 	check bridge
 	del bridge
 }
 
-@test "nothing left: DEL of one attachment keeps the other" {
+@test "nothing left: DEL of one attachment keeps the other attachment" {
 	cnitool add bridge /run/netns/pod >/dev/null
 	CNI_IFNAME=eth1 cnitool add ptp /run/netns/pod >/dev/null
 	CNI_IFNAME=eth1 cnitool del ptp /run/netns/pod
@@ -189,7 +189,7 @@ del_by_plugins() { by_plugin tuning DEL "$@" && by_plugin "$net" DEL "$@"; }
 
 # ---- ADDs that fail ------------------------------------------------------------------------
 
-@test "nothing left: a second ADD is refused, and DEL deletes the first" {
+@test "nothing left: a second ADD is refused, and DEL deletes the first attachment" {
 	each() {
 		add
 		run ! by_plugin "$net" ADD # (cnitool would undo a failed ADD by a DEL)
@@ -200,8 +200,8 @@ del_by_plugins() { by_plugin tuning DEL "$@" && by_plugin "$net" DEL "$@"; }
 	on_each each
 }
 
-@test "nothing left: an interface named CNI_IFNAME exists" {
-	# (a veth without a record counts as made by upstream's plugin, and DEL would delete it)
+@test "nothing left: an ADD that fails because the interface exists leaves nothing behind" {
+	# (not a veth: DEL would take a veth without a record for one of upstream's plugin, and delete it)
 	ip -n pod link add eth0 type bridge
 	wait_for_plugins
 	state >"$BATS_TEST_TMPDIR/before"
@@ -214,7 +214,7 @@ del_by_plugins() { by_plugin tuning DEL "$@" && by_plugin "$net" DEL "$@"; }
 	on_each each
 }
 
-@test "nothing left: the last plugin of a chain fails" {
+@test "nothing left: an ADD whose last plugin fails leaves nothing behind" {
 	each() {
 		sed -i s/arp_filter/nosuch/ "$NETCONFPATH/$net.conflist"
 		run ! add
@@ -223,7 +223,7 @@ del_by_plugins() { by_plugin tuning DEL "$@" && by_plugin "$net" DEL "$@"; }
 	on_each each
 }
 
-@test "nothing left: a dual-stack ADD finds no free IPv6 address" {
+@test "nothing left: a dual-stack ADD that finds no free IPv6 address leaves nothing behind" {
 	one_v6='[[{"subnet": "10.1.2.0/24"}], [{"subnet": "fd00:1::/64", "rangeStart": "fd00:1::7",
 		"rangeEnd": "fd00:1::7"}]]'
 	ip netns add other
@@ -244,7 +244,7 @@ del_by_plugins() { by_plugin tuning DEL "$@" && by_plugin "$net" DEL "$@"; }
 
 # ---- GC, uninstall ----------------------------------------------------------------------------
 
-@test "nothing left: GC without DEL" {
+@test "nothing left: GC instead of DEL leaves nothing behind" {
 	each() {
 		add
 		cnitool --yes gc "$net"
@@ -259,8 +259,8 @@ del_by_plugins() { by_plugin tuning DEL "$@" && by_plugin "$net" DEL "$@"; }
 	on_each each
 	wait_for_plugins
 	"$HAWSER_BUILD/bin/hawser-plugin" uninstall
-	# host-local's lock stays with its last_reserved_ip, as upstream's does; so does forwarding, with the
-	# sysctls that the kernel changes together with it
+	# host-local's files lock and last_reserved_ip stay, as in upstream. Forwarding stays enabled, with the
+	# sysctls that the kernel changes together with it.
 	rm /var/lib/cni/networks/{bridge,ptp}/lock
 	diff -U0 <(grep -v "$forwarding" <<<"$initial") <(state | grep -v "$forwarding")
 	[ ! -e /run/hawser ]

@@ -13,11 +13,11 @@ call() {
 	case $netns in "" | /*) ;; *) netns=/run/netns/$netns ;; esac
 	CNI_COMMAND=$1 CNI_CONTAINERID=$2 CNI_NETNS=$netns CNI_IFNAME=eth0 "${plugin:-$plugins/$pod_plugin}" <<<"$4"
 }
-# upstream ...: the same for upstream's plugin
+# upstream VERB CONTAINER NETNS CONF: the same for upstream's plugin
 upstream() { plugin=$GO_PLUGINS/$pod_plugin call "$@"; }
 
 # try_add JSON [IPAM]: ADD container c1 in netns one
-# add JSON [IPAM]: the same, with the result in /tmp/result
+# add JSON [IPAM]: the same, and write the result to /tmp/result
 try_add() {
 	conf "$@" >/tmp/conf
 	call ADD c1 one "$(</tmp/conf)"
@@ -38,7 +38,7 @@ drifts() {
 	fails_with 999 "$message"
 }
 
-# leases: the allocated addresses
+# leases: print the allocated addresses
 leases() {
 	find /var/lib/cni/networks/net -type f \( -name '*.*.*.*' -o -name '*:*' \) -printf '%f\n' 2>/dev/null |
 		sort

@@ -15,8 +15,8 @@ setup() {
 
 # prepare: create networks and a second host, run one container, and save the state after it
 prepare() {
-	# crun refuses cgroup v1 if a cgroup2 mount with controllers exists, too. Each test file has its
-	# own mount namespace.
+	# crun rejects cgroup v1 if a cgroup2 mount with controllers exists. This changes only the mount
+	# namespace of the test.
 	umount /sys/fs/cgroup/unified 2>/dev/null || true
 	cat >"$CONTAINERS_CONF" <<-CONF
 	[network]
@@ -51,7 +51,7 @@ prepare() {
 	save_steady_state /tmp/before
 }
 
-# nothing_left: the state is the same as before the first container
+# nothing_left: assert that the state is the same as the saved one
 nothing_left() {
 	wait_for_exit bridge portmap firewall tuning host-local
 	state | diff -U0 /tmp/before -
@@ -70,8 +70,8 @@ state() {
 	rules
 }
 
-# rules: all of nftables except set "upto4", whose elements are never deleted. Chains and elements are sorted,
-# because their order changes after a flush; the rules of each chain are one line.
+# rules: print the nftables ruleset except set "upto4", whose elements are never deleted. Chains and elements are
+# sorted, because their order changes after a flush; the rules of each chain are one line.
 rules() {
 	nft --json --stateless list ruleset |
 		jq -cS '[.nftables[] | select((.metainfo or .set.name == "upto4") | not) | del(.. | .handle?) |
@@ -87,33 +87,34 @@ serve() {
 	ready "$1"
 }
 
-# ready NAME: wait until it answers
+# ready NAME: wait until the web server in the container answers
 ready() {
 	for _ in {1..50}; do
-		[ -z "$(who "$(address "$1")" 80)" ] || return 0
+		[ -z "$(source_seen "$(address "$1")" 80)" ] || return 0
 		sleep 0.1
 	done
 	return 1
 }
 
-# address NAME, address6 NAME: the addresses of a container
+# address NAME, address6 NAME: print the addresses of a container
 address() { podman inspect "$1" --format '{{.NetworkSettings.Networks.demo.IPAddress}}'; }
 address6() { podman inspect "$1" --format '{{.NetworkSettings.Networks.demo.GlobalIPv6Address}}'; }
 
-# who ADDRESS PORT [COMMAND...]: the source address that the server there sees; COMMAND selects the namespace
-who() {
+# source_seen ADDRESS PORT [COMMAND...]: connect to a server and print the source address that it sees; COMMAND
+# runs the client in a namespace
+source_seen() {
 	printf 'GET /cgi-bin/who HTTP/1.0\r\n\r\n' | timeout 10 "${@:3}" busybox nc "$1" "$2" | tail -n 1
 }
 
-# seen AS ADDRESS PORT [COMMAND...]: the server there sees the source address AS
+# seen AS ADDRESS PORT [COMMAND...]: assert that the server at ADDRESS sees the source address AS
 seen() {
 	local as
-	as=$(who "${@:2}")
+	as=$(source_seen "${@:2}")
 	echo "$*: seen as '$as'"
 	[ "$as" = "$1" ]
 }
 
-@test "podman: containers reach each other with their own addresses, and other hosts with the host's" {
+@test "podman: containers reach each other with their own addresses, and other hosts with the host's address" {
 	serve one
 	serve two
 	seen "$(address one)" "$(address two)" 80 podman exec -i one
@@ -131,15 +132,15 @@ seen() {
 	seen 10.77.0.1 192.0.2.1 8080 podman exec -i two
 	seen 10.77.0.1 192.0.2.1 8080 podman exec -i one
 	podman rm -f -t 0 one
-	[ -z "$(who 192.0.2.1 8080)" ]
+	[ -z "$(source_seen 192.0.2.1 8080)" ]
 }
 
-# one_of WORD WORD...: is the first word one of the others?
+# one_of WORD WORD...: succeeds if the first word is one of the remaining words
 one_of() { [[ " ${*:2} " == *" $1 "* ]]; }
 
-@test "podman: a container on two networks keeps its published port when it leaves one" {
+@test "podman: a container on two networks keeps its published port when it leaves one network" {
 	serve one --network demo2 -p 8080:80
-	one_of "$(who 127.0.0.1 8080)" 10.77.0.1 10.78.0.1
+	one_of "$(source_seen 127.0.0.1 8080)" 10.77.0.1 10.78.0.1
 	seen 192.0.2.2 192.0.2.1 8080 ip netns exec outside
 	run podman run --cgroups=disabled --network demo2 -p 8080:80 --name two hawser.test/busybox:1 /bin/true
 	[ "$status" != 0 ]
@@ -152,7 +153,7 @@ one_of() { [[ " ${*:2} " == *" $1 "* ]]; }
 	podman network disconnect demo2 one
 	seen 10.77.0.1 127.0.0.1 8080
 	podman rm -f -t 0 one
-	[ -z "$(who 192.0.2.1 8080)" ]
+	[ -z "$(source_seen 192.0.2.1 8080)" ]
 }
 
 @test "podman: network reload restores flushed rules" {

@@ -9,7 +9,7 @@ load lib
 plugins=$HAWSER_BUILD/cni
 
 # The host has the addresses 192.0.2.1, 192.0.2.3 and fd99::1. Its neighbour "outside" has a route to the
-# pods through it.
+# pods through the host.
 setup() {
 	local netns
 	need ip jq nft python3
@@ -39,8 +39,8 @@ teardown() {
 	nft flush ruleset
 }
 
-# set_bridge_nf 0|1: whether rules see packets that a bridge forwards between its ports. They do by default
-# if br_netfilter is loaded.
+# set_bridge_nf 0|1: set whether rules see packets that a bridge forwards between its ports. By default they
+# see them if br_netfilter is loaded.
 set_bridge_nf() {
 	local file
 	for file in /proc/sys/net/bridge/bridge-nf-call-ip{,6}tables; do
@@ -60,7 +60,7 @@ call() { # PLUGIN VERB CONTAINER NETNS CONF
 	CNI_COMMAND=$2 CNI_CONTAINERID=$3 CNI_NETNS=${4:+/run/netns/$4} CNI_IFNAME=${ifname-eth0} "$plugins/$1" <<<"$5"
 }
 
-# pod CONTAINER NETNS: attach a pod to a bridge; the first gets .2, the second .3
+# pod CONTAINER NETNS: attach a pod to a bridge; the first pod gets 10.7.0.2, the second one 10.7.0.3
 pod() {
 	call bridge ADD "$1" "$2" '{"cniVersion":"1.1.0","name":"net","type":"bridge","isGateway":true,
 		"ipam":{"type":"host-local","ranges":[[{"subnet":"10.7.0.0/24"}],[{"subnet":"fd07::/64"}]],
@@ -77,7 +77,7 @@ second() {
 	ifname=eth1 call portmap "$1" "$2" "$(netns "$2")" "$(conf=/tmp/conf.2 prev=/tmp/net.$2.2 with "${@:2}")"
 }
 
-# with CONTAINER MAPPING...: the configuration with the container's result and these mappings
+# with CONTAINER MAPPING...: print the configuration with the container's result and these mappings
 with() {
 	local container=$1
 	shift
@@ -122,9 +122,9 @@ END
 
 in_netns() { if [ "$1" = host ]; then "${@:2}"; else ip netns exec "$@"; fi; }
 
-# seen FROM TO ADDRESS PROTOCOL [PORT [POD-PORT]]: the source address that a server in TO sees when FROM
+# seen FROM TO ADDRESS PROTOCOL [PORT [POD-PORT]]: print the source address that a server in TO sees when FROM
 # connects to ADDRESS
-# unseen ...: the server in TO gets nothing
+# unseen ...: assert that the server in TO receives nothing
 seconds=8
 seen() {
 	local status=0
@@ -138,9 +138,9 @@ seen() {
 }
 unseen() { ! seconds=0.7 seen "$@"; }
 
-# ours: all elements with an owner, except those of near4 and near6
+# ours: print all elements that have an owner, except those of near4 and near6
 ours() { hawser-plugin rules --json | jq -c '[.[] | select(.owner and (.set | startswith("near") | not)) | .set + " " + .element]'; }
-# near: the pods in near4 and near6
+# near: print the pods in near4 and near6
 near() { hawser-plugin rules --json | jq -c '[.[] | select(.set | startswith("near")) | .element | split(" ")[0]]'; }
 
 # ---- ADD ---------------------------------------------------------------------------------
@@ -176,7 +176,7 @@ near() { hawser-plugin rules --json | jq -c '[.[] | select(.set | startswith("ne
 	[ ! -e /run/hawser/attachments/portmap ] || [ -z "$(find /run/hawser/attachments/portmap -type f ! -name lock)" ]
 }
 
-@test "portmap: a pod adds elements, not rules" {
+@test "portmap: ADD of a pod adds elements, but no rules" {
 	pod c1 one
 	add c1 "$tcp"
 	nft list ruleset | grep -cE '^\s+(chain|meta|ct|ip|dnat|fib)' >/tmp/lines
@@ -238,7 +238,7 @@ near() { hawser-plugin rules --json | jq -c '[.[] | select(.set | startswith("ne
 	fails_with "Required prevResult missing"
 }
 
-@test "portmap: a repeated mapping counts once, with either backend" {
+@test "portmap: a mapping that is listed twice is added once, with either backend" {
 	pod c1 one
 	for backend in iptables nftables; do
 		conf "{\"backend\":\"$backend\"}"
@@ -250,7 +250,7 @@ near() { hawser-plugin rules --json | jq -c '[.[] | select(.set | startswith("ne
 	done
 }
 
-@test "portmap: a mapping for one family that repeats one for both counts once, in any order" {
+@test "portmap: a mapping for one family that repeats a mapping for both is added once, in any order" {
 	pod c1 one
 	every=("$tcp" "${tcp/\}/,\"hostIP\":\"0.0.0.0\"\}}" "${tcp/\}/,\"hostIP\":\"::\"\}}")
 	for order in "0 1 2" "1 2 0" "2 0 1"; do
@@ -264,14 +264,14 @@ near() { hawser-plugin rules --json | jq -c '[.[] | select(.set | startswith("ne
 	done
 }
 
-@test "portmap: the pod's address is the first of its family that is on its own interface" {
+@test "portmap: ports are forwarded to the first address of each family on the pod's own interface" {
 	jq -cn '{cniVersion:"1.1.0",interfaces:[{name:"cni0"},{name:"eth0",sandbox:"/run/netns/one"},{name:"net1",sandbox:"/run/netns/one"}],
 		ips:[{interface:0,address:"10.9.0.1/24"},{interface:2,address:"10.9.0.2/24"},{interface:1,address:"10.9.0.3/24"},{address:"10.9.0.4/24"},{address:"fd09::4/64"}]}' >/tmp/net.c1
 	add c1 "$tcp"
 	[ "$(ours | jq -c 'map(select(startswith("anyport")))')" = '["anyport4 tcp . 8080 : 10.9.0.3 . 80","anyport6 tcp . 8080 : fd09::4 . 80"]' ]
 }
 
-@test "portmap: a repeated ADD replaces the ports of the first" {
+@test "portmap: a repeated ADD replaces the ports of the first ADD" {
 	pod c1 one
 	add c1 "$tcp" '{"hostPort":81,"containerPort":80,"protocol":"tcp","hostIP":"192.0.2.1"}'
 	add c1 "$udp" '{"hostPort":81,"containerPort":81,"protocol":"tcp","hostIP":"192.0.2.3"}'
@@ -304,7 +304,7 @@ near() { hawser-plugin rules --json | jq -c '[.[] | select(.set | startswith("ne
 
 # ---- host addresses ---------------------------------------------------------------------------
 
-@test "portmap: hostIP selects an address, and an unspecified one every address of its family" {
+@test "portmap: hostIP selects one address, and 0.0.0.0 or :: selects every address of the family" {
 	pod c1 one
 	add c1 '{"hostPort":8080,"containerPort":80,"protocol":"tcp","hostIP":"192.0.2.3"}' \
 		'{"hostPort":8081,"containerPort":80,"protocol":"tcp","hostIP":"0.0.0.0"}' \
@@ -320,7 +320,7 @@ near() { hawser-plugin rules --json | jq -c '[.[] | select(.set | startswith("ne
 	[ "$(seen outside one fd99::1 tcp 8083)" = fd99::2 ]
 }
 
-@test "portmap: packets to other hosts are not forwarded to the pod" {
+@test "portmap: packets to the same port of other hosts are not forwarded to the pod" {
 	pod c1 one
 	add c1 "$tcp" "$udp"
 	pod c2 two
@@ -357,7 +357,7 @@ near() { hawser-plugin rules --json | jq -c '[.[] | select(.set | startswith("ne
 	unseen host one 127.0.0.1 tcp
 }
 
-@test "portmap: with masqAll the pod sees only the host's address, at host ports only" {
+@test "portmap: with masqAll, all connections to a host port have the host's source address" {
 	conf '{"masqAll":true}'
 	pod c1 one
 	add c1 "$tcp" "$udp"
@@ -385,7 +385,7 @@ near() { hawser-plugin rules --json | jq -c '[.[] | select(.set | startswith("ne
 	done
 }
 
-@test "portmap: a pod of an enclosing network keeps its source address" {
+@test "portmap: a pod of a network that contains the target's network keeps its source address" {
 	pod c1 one
 	add c1 "$tcp"
 	call ptp ADD c2 two '{"cniVersion":"1.1.0","name":"net","type":"ptp","ipam":{"type":"static",
@@ -473,7 +473,7 @@ near() { hawser-plugin rules --json | jq -c '[.[] | select(.set | startswith("ne
 	[ "$(ours)" = "[]" ]
 }
 
-@test "portmap: pods with the same conditions share a chain, others do not" {
+@test "portmap: pods with the same conditions share a chain, and pods with different ones do not" {
 	pod c1 one
 	pod c2 two
 	conf '{"conditionsV4":["-s","192.0.2.2"],"conditionsV6":["ip6 saddr fd99::2"]}'
@@ -519,7 +519,7 @@ near() { hawser-plugin rules --json | jq -c '[.[] | select(.set | startswith("ne
 
 # ---- ownership ----------------------------------------------------------------------------------------
 
-@test "portmap: a host port of another pod is refused, with the owner and how to free the port" {
+@test "portmap: a host port of another pod is refused, and the error says how to free it" {
 	pod c1 one
 	pod c2 two
 	add c1 "$tcp"
@@ -563,7 +563,7 @@ near() { hawser-plugin rules --json | jq -c '[.[] | select(.set | startswith("ne
 	[ "$(ours)" = "[]" ]
 }
 
-@test "portmap: families and protocols are independent, and a pod may have a port on every address and on one" {
+@test "portmap: families and protocols do not conflict, and a pod may have a port on every address and also on one" {
 	pod c1 one
 	pod c2 two
 	add c1 "${tcp/\}/,\"hostIP\":\"0.0.0.0\"\}}" "${tcp/\}/,\"hostIP\":\"127.0.0.1\"\}}" "$udp"
@@ -574,12 +574,12 @@ near() { hawser-plugin rules --json | jq -c '[.[] | select(.set | startswith("ne
 	check c1 "${tcp/\}/,\"hostIP\":\"0.0.0.0\"\}}" "${tcp/\}/,\"hostIP\":\"127.0.0.1\"\}}" "$udp"
 }
 
-@test "portmap: DEL of a pod with a port on every address and on one leaves nothing" {
+@test "portmap: DEL of a pod with a port on every address and also on one leaves nothing behind" {
 	some='{"hostPort":8080,"containerPort":81,"protocol":"tcp","hostIP":"192.0.2.1"}'
 	pod c1 one
 	pod c2 two
 	for first in "$tcp" "$some"; do
-		mappings=("$first" "$tcp" "$some") # a repeated mapping counts once
+		mappings=("$first" "$tcp" "$some") # a mapping that is listed twice is added once
 		add c1 "${mappings[@]}"
 		add c1 "${mappings[@]}"
 		check c1 "${mappings[@]}"
@@ -596,10 +596,10 @@ near() { hawser-plugin rules --json | jq -c '[.[] | select(.set | startswith("ne
 	fails_with "host port 8080/tcp is taken by container c2, *"
 }
 
-# owned_ports: the IPv4 mappings and claims of all pods
+# owned_ports: print the IPv4 mappings and claims of all pods
 owned_ports() { ours | jq -r '.[] | select(test("^(any)?port4|^holder4"))' | sort | paste -sd ' '; }
 
-@test "portmap: of two attachments of a container the first owns the port, and on its DEL the other gets it" {
+@test "portmap: the first of two attachments of a container owns the port, and its DEL gives it to the second" {
 	pod c1 one
 	pod c2 two
 	second ADD c1
@@ -625,13 +625,13 @@ owned_ports() { ours | jq -r '.[] | select(test("^(any)?port4|^holder4"))' | sor
 	[ "$(ours)" = "[]" ]
 }
 
-@test "portmap: DEL of an attachment that waits for a port leaves the port to its owner" {
+@test "portmap: DEL of an attachment that waits for a port does not change the owner of the port" {
 	pod c1 one
 	pod c2 two
 	second ADD c1
 	add c1 "$tcp"
 	second ADD c1 "$tcp"
-	second ADD c1 "$tcp" # a repeated ADD has one claim
+	second ADD c1 "$tcp" # a repeated ADD does not add a second claim
 	[ "$(owned_ports)" = "anyport4 tcp . 8080 : 10.7.0.2 . 80 holder4 tcp . 8080 . 0" ]
 	second DEL c1 "$tcp"
 	[ "$(owned_ports)" = "anyport4 tcp . 8080 : 10.7.0.2 . 80" ]
@@ -675,7 +675,7 @@ owned_ports() { ours | jq -r '.[] | select(test("^(any)?port4|^holder4"))' | sor
 	[ "$(ours)" = "[]" ]
 }
 
-@test "portmap: a repeated ADD transfers the ports that it no longer asks for" {
+@test "portmap: a repeated ADD transfers the ports that it no longer requests" {
 	pod c1 one
 	second ADD c1
 	add c1 "$tcp" "$udp"
@@ -689,7 +689,7 @@ owned_ports() { ours | jq -r '.[] | select(test("^(any)?port4|^holder4"))' | sor
 	[ "$(ours)" = "[]" ]
 }
 
-@test "portmap: two attachments of a container share a port on every address and on one" {
+@test "portmap: two attachments of a container share a port, one on every address and the other on one" {
 	some='{"hostPort":8080,"containerPort":80,"protocol":"tcp","hostIP":"192.0.2.3"}'
 	pod c1 one
 	pod c2 two
@@ -714,8 +714,8 @@ owned_ports() { ours | jq -r '.[] | select(test("^(any)?port4|^holder4"))' | sor
 	[ "$(ours)" = "[]" ]
 }
 
-# call_c1 VERB NETWORK: call portmap for c1 with $tcp on a network; the configuration is in a file, so that
-# only portmap takes time
+# call_c1 VERB NETWORK: call portmap for c1 with $tcp on a network. The configuration is in a file, so that
+# nothing but portmap delays concurrent calls.
 call_c1() {
 	CNI_COMMAND=$1 CNI_CONTAINERID=c1 CNI_NETNS=/run/netns/one CNI_IFNAME=eth${2#net} "$plugins/portmap" \
 		<"/tmp/conf.$2" >/dev/null
@@ -761,7 +761,7 @@ call_c1() {
 	second CHECK c1 "$tcp"
 }
 
-@test "portmap: a conflict with an attachment without record lists the elements to delete" {
+@test "portmap: the error for a conflict with an attachment without a record lists the elements to delete" {
 	pod c1 one
 	pod c2 two
 	add c1 "$tcp"
@@ -773,7 +773,7 @@ call_c1() {
 	add c2 "$tcp"
 }
 
-@test "portmap: the listed commands free ports on one address with their conditions, and no other port" {
+@test "portmap: the listed commands free ports on one address and their conditions, and no other port" {
 	pod c1 one
 	pod c2 two
 	conf '{"conditionsV4":["ip saddr 192.0.2.2"]}'
@@ -787,7 +787,7 @@ call_c1() {
 	[ "$(seen outside two 192.0.2.3 tcp)" = 192.0.2.2 ]
 }
 
-@test "portmap: of forty concurrent ADDs one gets the port on every address, or thirty get it on their own" {
+@test "portmap: after forty concurrent ADDs, one pod has the port on every address, or thirty have it on one each" {
 	pod c1 one
 	for i in {1..40}; do
 		cp /tmp/net.c1 "/tmp/net.p$i"
@@ -844,7 +844,7 @@ call_c1() {
 	second ADD c1
 	add c1 "${tcp/\}/,\"hostIP\":\"192.0.2.1\"\}}"
 	add c2 "${tcp/\}/,\"hostIP\":\"192.0.2.3\"\}}"
-	mkdir -p /run/hawser/attachments/portmap/some/00000000000000000000000000000000 # not a readable record
+	mkdir -p /run/hawser/attachments/portmap/some/00000000000000000000000000000000 # not readable as a record
 	del c1
 	rm -r /run/hawser/attachments/portmap/some
 	add c1 "${tcp/\}/,\"hostIP\":\"192.0.2.1\"\}}"
@@ -885,7 +885,7 @@ while True:
     s.sendto(sys.argv[1].encode(), s.recvfrom(9)[1])' $netns &
 		until [ -e /tmp/ready.$netns ]; do sleep 0.01; done
 	done
-	[ "$(sees)" = "no answer" ] # and conntrack has an entry for the host
+	[ "$(sees)" = "no answer" ] # now conntrack has an entry for the host
 	add c1 "$udp"
 	[ "$(sees)" = one ]
 	del c1
@@ -915,7 +915,7 @@ has_udp_entry() { grep -q '^ipv4 .* udp .* dport=8080 ' /proc/net/nf_conntrack; 
 	run ! has_udp_entry
 	add c1 "${udp/\}/,\"hostIP\":\"192.0.2.1\"\}}"
 	python3 -c 'import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", ("192.0.2.1", 8080))'
-	run add c2 "$udp" # every address, of which another pod has one
+	run add c2 "$udp" # a port on every address, which another pod has on one of them
 	fails_with "host port 8080/udp is taken by *"
 	has_udp_entry
 	del c1
@@ -960,7 +960,7 @@ has_udp_entry() { grep -q '^ipv4 .* udp .* dport=8080 ' /proc/net/nf_conntrack; 
 	[ "$(seen outside one 192.0.2.1 tcp)" = 192.0.2.2 ]
 }
 
-@test "portmap: after a flush of our rules ADD creates the chains that it jumps to" {
+@test "portmap: after our rules were flushed, ADD creates the chains that it jumps to" {
 	pod c1 one
 	pod c2 two
 	other='{"hostPort":81,"containerPort":80,"protocol":"tcp"}'
@@ -991,7 +991,7 @@ has_udp_entry() { grep -q '^ipv4 .* udp .* dport=8080 ' /proc/net/nf_conntrack; 
 	second ADD c1
 	conf '{"conditionsV4":["ip saddr 192.0.2.2"],"conditionsV6":["ip6 saddr fd99::2"],"markMasqBit":5}'
 	add c1 "$tcp"
-	second ADD c1 "$tcp" # creates the chain of its network, and waits
+	second ADD c1 "$tcp" # creates the chain of its network, and waits for the port
 	second DEL c1 "$tcp"
 	mount --bind /dev/null "$library"
 	{ add c2 "$udp" && second ADD c1 "$tcp" && hawser-plugin repair; } || { umount "$library" && false; }
@@ -1027,7 +1027,7 @@ has_udp_entry() { grep -q '^ipv4 .* udp .* dport=8080 ' /proc/net/nf_conntrack; 
 
 # ---- upstream's plugin ------------------------------------------------------------------------------------
 
-@test "portmap: DEL removes what upstream's plugin added through iptables for this pod, and nothing else" {
+@test "portmap: DEL removes the iptables rules that upstream's plugin added for this pod, and nothing else" {
 	need iptables ip6tables
 	need_go_plugins portmap
 	pod c1 one
@@ -1043,7 +1043,7 @@ has_udp_entry() { grep -q '^ipv4 .* udp .* dport=8080 ' /proc/net/nf_conntrack; 
 	plugins=$GO_PLUGINS del c2 "$udp"
 }
 
-@test "portmap: DEL removes what upstream's plugin added through nftables for this pod, and nothing else" {
+@test "portmap: DEL removes the nftables rules that upstream's plugin added for this pod, and nothing else" {
 	nft -f - <<-'END'
 		table ip cni_hostport {
 			chain hostports {

@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 #
-# ptp: effect and result of ADD, compared with upstream's plugin (Debian's) where it supports the same;
-# what CHECK finds; DEL in any state. The full table of configurations is in test/differential.
+# ptp: effect and result of ADD, compared with upstream's plugin (Debian's) for configurations that both
+# support; what CHECK finds; DEL in any state. test/differential has the full table of configurations.
 bats_require_minimum_version 1.5.0
 load lib
 load pod
@@ -44,7 +44,7 @@ nothing_left() {
 
 # ---- ADD and DEL -------------------------------------------------------------------------
 
-@test "ptp: ADD connects pod and host, and has upstream's result" {
+@test "ptp: ADD connects pod and host, and returns the same result as upstream" {
 	add '{}' "$both"
 	host=$(result '.interfaces[0].name')
 	[ "$(jq -c '.interfaces[].mac = "M"' /tmp/result)" = '{"cniVersion":"1.0.0","interfaces":[{"mac":"M","name":"'"$host"'"},{"mac":"M","name":"eth0","sandbox":"/run/netns/one"}],"ips":[{"address":"10.7.0.2/24","gateway":"10.7.0.1","interface":1},{"address":"fd07::2/64","gateway":"fd07::1","interface":1}],"routes":[{"dst":"0.0.0.0/0"},{"dst":"::/0"}]}' ]
@@ -75,9 +75,9 @@ nothing_left() {
 	nothing_left
 }
 
-@test "ptp: ADD has upstream's effect and result" {
+@test "ptp: ADD has the same effect and returns the same result as upstream" {
 	need_go_plugins ptp host-local
-	state() { # without random values
+	state() { # print the state without random values
 		ip -n one -j addr show eth0 | jq -S '[.[] | del(.address, .ifindex, .link_index, .txqlen) |
 			.addr_info |= [.[] | select(.scope == "global") | del(.nodad)]]'
 		for family in -4 -6; do
@@ -85,7 +85,7 @@ nothing_left() {
 			ip -j $family route | jq -S '[.[] | select(.dst != "fe80::/64") | del(.dev, .protocol)]'
 		done
 	}
-	normalize() { # without random values; Debian's version prints an empty dns
+	normalize() { # remove random values, and the empty dns that Debian's version prints
 		jq -S '.interfaces[].mac = "M" | .interfaces[0].name = "H" | if .dns == {} then del(.dns) else . end'
 	}
 	for json in '{}' '{"mtu":1400,"dns":{"nameservers":["10.0.0.53"]}}'; do
@@ -112,7 +112,7 @@ nothing_left() {
 	done
 }
 
-@test "ptp: several addresses of one network or of two work" {
+@test "ptp: a pod can have several addresses of one network or of two" {
 	add '{}' '{"type":"static","addresses":[{"address":"10.7.0.8/24","gateway":"10.7.0.1"},
 		{"address":"10.7.0.9/24","gateway":"10.7.0.1"},{"address":"fd07::8/64","gateway":"fd07::1"},
 		{"address":"fd07::9/64","gateway":"fd07::1"}]}'
@@ -141,12 +141,12 @@ nothing_left() {
 	nothing_left
 }
 
-@test "ptp: a second ADD is refused and the first stays" {
+@test "ptp: a second ADD is refused, and the attachment stays unchanged" {
 	add '{}'
-	before=$(given; given one; leases)
+	before=$(links_and_addresses; links_and_addresses one; leases)
 	run call ADD c1 one "$(</tmp/conf)"
 	fails_with 999 'container veth name ("eth0") peer provided ("veth*") already exists'
-	[ "$(given; given one; leases)" = "$before" ]
+	[ "$(links_and_addresses; links_and_addresses one; leases)" = "$before" ]
 	check
 }
 
@@ -163,7 +163,7 @@ nothing_left() {
 	nothing_left
 }
 
-@test "ptp: DEL succeeds twice, with a deleted namespace, without one, without record or result" {
+@test "ptp: DEL succeeds twice, with a deleted namespace, without one, and without record or result" {
 	add '{}'
 	del
 	del
@@ -183,7 +183,7 @@ nothing_left() {
 	nothing_left
 }
 
-@test "ptp: our DEL works on upstream's attachments, and the reverse" {
+@test "ptp: our DEL works on upstream's attachments, and upstream's DEL on ours" {
 	need_go_plugins ptp host-local
 	conf '{}' "$both" >/tmp/conf
 	upstream ADD c1 one "$(</tmp/conf)" >/tmp/result
@@ -201,7 +201,7 @@ nothing_left() {
 
 # ---- CHECK, GC, STATUS ---------------------------------------------------------------------
 
-@test "ptp: CHECK finds either end missing, down, or with a wrong MAC address or MTU" {
+@test "ptp: CHECK finds an end of the veth pair that is missing, down, or has a wrong MAC address or MTU" {
 	add '{"mtu":1400}'
 	host=$(result '.interfaces[0].name')
 	drifts "host interface $host: MTU mismatch: got 1300, want 1400" ip link set "$host" mtu 1300

@@ -7,8 +7,8 @@
  * Commands, and what they print:
  *
  *	pull ID REFERENCE [USER PASSWORD]  start a pull in a thread; ID is a number below 64
- *	cancel ID                          cancel its request
- *	join ID                            wait for it: "ID ok IMAGE DIGEST" or
+ *	cancel ID                          cancel the request with this ID
+ *	join ID                            wait for the result: "ID ok IMAGE DIGEST" or
  *	                                   "ID error ERRNO GRPC MESSAGE"
  *	load ID FILE                       load an archive: "ID ok NUMBER_OF_IMAGES" or
  *	                                   "ID error" as above

@@ -21,7 +21,7 @@ teardown() {
 	ip netns del pod
 }
 
-# call PLUGIN [NAME=VALUE...]: run PLUGIN for ADD with $conf and these changes of the environment
+# call PLUGIN [NAME=VALUE...]: run PLUGIN for ADD with $conf and these environment variables
 call() {
 	local plugin=$1
 	shift
@@ -29,7 +29,7 @@ call() {
 		CNI_NETNS=/run/netns/pod CNI_IFNAME=eth0 CNI_PATH=/x "$@" "$plugin" <<<"$conf"
 }
 
-# same [NAME=VALUE...]: replies and exit status of both plugins are equal; $output is the reply
+# same [NAME=VALUE...]: assert that output and exit status of both plugins are equal; $output is the output
 same() {
 	local theirs their_status
 	run call "$upstream" "$@"
@@ -39,8 +39,8 @@ same() {
 	[ "$their_status" = "$status" ]
 }
 
-# same_start TEXT [NAME=VALUE...]: as same, but only the start of the message is compared: the rest comes
-# from the JSON library
+# same_start TEXT [NAME=VALUE...]: like same, but only the start of the message is compared, because the rest
+# comes from the JSON library
 same_start() {
 	local start=$1 theirs
 	shift
@@ -55,7 +55,7 @@ same_start() {
 
 failed() { [ "$status" = 1 ] && [ "$(jq .code <<<"$output")" = "$1" ]; }
 
-@test "skel: missing variables are reported as by upstream's skel" {
+@test "skel: missing variables are reported as in upstream" {
 	for verb in ADD CHECK DEL; do
 		for missing in CNI_CONTAINERID CNI_NETNS CNI_IFNAME CNI_PATH; do
 			[ "$verb $missing" != "DEL CNI_NETNS" ] || continue
@@ -67,28 +67,28 @@ failed() { [ "$status" = 1 ] && [ "$(jq .code <<<"$output")" = "$1" ]; }
 	done
 }
 
-@test "skel: invalid container IDs are refused as by upstream's skel" {
+@test "skel: invalid container IDs are refused as in upstream" {
 	for id in -c .c _c 'c/1' 'c 1' $'c\n' 'cä'; do
 		same "CNI_CONTAINERID=$id"
 		failed 4
 	done
 }
 
-@test "skel: invalid interface names are refused as by upstream's skel" {
+@test "skel: invalid interface names are refused as in upstream" {
 	for name in . .. a/b a:b 'a b' $'a\tb' $'a\xc2\xa0b' $'a\xe2\x80\xafb' 0123456789abcdef ääääääää; do
 		same "CNI_IFNAME=$name"
 		failed 4
 	done
 }
 
-@test "skel: unknown verbs are refused as by upstream's skel" {
+@test "skel: unknown verbs are refused as in upstream" {
 	for verb in add FOO "ADD " version; do
 		same "CNI_COMMAND=$verb"
 		failed 4
 	done
 }
 
-@test "skel: malformed configurations and missing names are refused as by upstream's skel" {
+@test "skel: malformed configurations and missing names are refused as in upstream" {
 	for conf in '' '{' '[]' 'x' '"x"' '{"name":1}' '{"name":{}}' '{"name":"net"} x' '{"name":"net",}' \
 		"{'name':'net'}"; do
 		same_start "error unmarshall network config: "
@@ -101,12 +101,12 @@ failed() { [ "$status" = 1 ] && [ "$(jq .code <<<"$output")" = "$1" ]; }
 	done
 }
 
-@test "skel: unsupported versions are refused as by upstream's skel" {
+@test "skel: unsupported versions are refused as in upstream" {
 	for version in 2.0.0 1.0 1.0.0.0 x 0.3.2; do
 		conf="{\"cniVersion\":\"$version\",\"name\":\"net\"}"
 		for verb in ADD DEL; do
 			run call "$upstream" CNI_COMMAND=$verb
-			# Debian's does not support 1.1.0
+			# Debian's plugin does not support 1.1.0
 			theirs=${output/'\"1.0.0\"]'/'\"1.0.0\" \"1.1.0\"]'}
 			run call "$ours" CNI_COMMAND=$verb
 			[ "$theirs" = "$output" ]
@@ -129,7 +129,7 @@ failed() { [ "$status" = 1 ] && [ "$(jq .code <<<"$output")" = "$1" ]; }
 	failed 6
 }
 
-@test "skel: keys are case-insensitive, and the last duplicate counts" {
+@test "skel: keys are case-insensitive, and the last one of duplicate keys is used" {
 	conf='{"CNIVERSION":"1.0.0","Name":"net"}'
 	same CNI_COMMAND=DEL
 	[ "$status" = 0 ]
@@ -146,7 +146,7 @@ failed() { [ "$status" = 1 ] && [ "$(jq .code <<<"$output")" = "$1" ]; }
 	[ "$status" = 0 ]
 }
 
-@test "skel: the reply to VERSION has the same format" {
+@test "skel: VERSION prints the same format as in upstream" {
 	run call "$upstream" CNI_COMMAND=VERSION
 	theirs=$output
 	run call "$ours" CNI_COMMAND=VERSION
@@ -154,7 +154,7 @@ failed() { [ "$status" = 1 ] && [ "$(jq .code <<<"$output")" = "$1" ]; }
 	[ "$(jq -c '.supportedVersions + ["1.1.0"]' <<<"$theirs")" = "$(jq -c .supportedVersions <<<"$output")" ]
 }
 
-@test "skel: without CNI_COMMAND both print name and versions on standard error and succeed" {
+@test "skel: without CNI_COMMAND both plugins print name and versions on standard error and succeed" {
 	for plugin in "$upstream" "$ours"; do
 		run env -u CNI_COMMAND "$plugin"
 		[ "$status" = 0 ]
@@ -166,7 +166,7 @@ failed() { [ "$status" = 1 ] && [ "$(jq .code <<<"$output")" = "$1" ]; }
 
 # ---- intended differences: rows of docs/compatibility.md --------------------------------
 
-@test "skel: the plugin's own namespace is refused before anything is done" {
+@test "skel: the plugin's own namespace is refused, and nothing is changed" {
 	ip netns exec pod ip link set lo down
 	run ip netns exec pod env CNI_COMMAND=ADD CNI_CONTAINERID=c1 CNI_NETNS=/run/netns/pod CNI_IFNAME=eth0 \
 		CNI_PATH=/x "$ours" <<<"$conf"
@@ -178,7 +178,7 @@ failed() { [ "$status" = 1 ] && [ "$(jq .code <<<"$output")" = "$1" ]; }
 	[ "$status" = 0 ]
 }
 
-@test "skel: an invalid value is reported before a missing one (newer upstream)" {
+@test "skel: an invalid variable is reported before a missing one (newer upstream)" {
 	run call "$ours" CNI_CONTAINERID=-c CNI_IFNAME= CNI_PATH=
 	failed 4
 	[ "$(jq -r .msg <<<"$output")" = "invalid characters in containerID" ]
@@ -186,7 +186,7 @@ failed() { [ "$status" = 1 ] && [ "$(jq .code <<<"$output")" = "$1" ]; }
 	[ "$(jq -r .msg <<<"$output")" = "required env variables [CNI_IFNAME,CNI_PATH] missing" ]
 }
 
-@test "skel: GC and STATUS exist (newer upstream)" {
+@test "skel: GC and STATUS are supported (newer upstream)" {
 	conf='{"cniVersion":"1.1.0","name":"net"}'
 	for verb in GC STATUS; do
 		run call "$ours" CNI_COMMAND=$verb

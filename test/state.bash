@@ -6,10 +6,10 @@
 # What:  each state_ function prints one kind of object, in a stable order. Fault scenarios (in
 #        state()) and bats files compare the output before and after an operation.
 # Rules: values that change by themselves (interface indexes, link-local addresses, times) are not
-#        printed. Directories are not printed either: they stay on purpose, as lock files do, which
-#        are always empty.
+#        printed. Directories are not printed either: they stay on purpose. Lock files also stay;
+#        they are always empty.
 
-# state_links [NETNS...]: links with their addresses, in this namespace and in the named ones
+# state_links [NETNS...]: print links with their addresses, in this namespace and in the named ones
 state_links() {
 	local ns all name addresses address
 

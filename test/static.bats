@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 #
-# static compared with upstream's plugin (Debian's); then what only ours does.
+# static compared with upstream's plugin (Debian's); then features that only our plugin has.
 bats_require_minimum_version 1.5.0
 load lib
 
@@ -20,14 +20,14 @@ call() {
 # Debian's version prints an empty dns in 1.0.0, and the keys in another order; newer versions do not.
 normalize() { jq -S 'if .dns == {} then del(.dns) else . end'; }
 
-# same VERSION IPAM [MORE]: ADD of both plugins has the same result
+# same VERSION IPAM [MORE]: assert that ADD of both plugins returns the same result
 same() {
 	call "$upstream" ADD "$@" | normalize >/tmp/upstream
 	call "$ours" ADD "$@" | normalize >/tmp/ours
 	diff /tmp/upstream /tmp/ours
 }
 
-# same_error VERSION IPAM [MORE]: ADD of both plugins fails with the same message
+# same_error VERSION IPAM [MORE]: assert that ADD of both plugins fails with the same message
 same_error() {
 	run call "$upstream" ADD "$@"
 	[ "$status" = 1 ]
@@ -42,7 +42,7 @@ both='{"type":"static","addresses":[{"address":"10.1.0.5/24","gateway":"10.1.0.1
 	"routes":[{"dst":"0.0.0.0/0"},{"dst":"192.168.0.0/16","gw":"10.1.0.9"},{"dst":"::/0","gw":"fd00::1"}],
 	"dns":{"nameservers":["10.1.0.1"],"domain":"example.org","search":["a","b"],"options":["ndots:2"]}}'
 
-@test "static: ADD has upstream's result in all versions that Debian's plugin supports" {
+@test "static: ADD returns the same result as upstream in all versions that Debian's plugin supports" {
 	need_go_plugins static
 	for version in 0.1.0 0.2.0 0.3.0 0.3.1 0.4.0 1.0.0; do
 		same "$version" "$one"
@@ -58,7 +58,7 @@ both='{"type":"static","addresses":[{"address":"10.1.0.5/24","gateway":"10.1.0.1
 	ARGS='IgnoreUnknown=1;K8S_POD_NAME=x;IP=10.9.0.5/24' same 0.3.1 "$one"
 }
 
-@test "static: args.cni.ips replace all addresses, and runtimeConfig.ips replace those" {
+@test "static: args.cni.ips replaces all other addresses, and runtimeConfig.ips replaces args.cni.ips" {
 	need_go_plugins static
 	args='"args":{"cni":{"ips":["10.8.0.5/24","fd00:8::5/64"]}}'
 	runtime='"runtimeConfig":{"ips":["10.7.0.5/16"]}'
@@ -68,7 +68,7 @@ both='{"type":"static","addresses":[{"address":"10.1.0.5/24","gateway":"10.1.0.1
 	same 1.0.0 "$both" '"args":{"cni":{"ips":[]}},"runtimeConfig":{}'
 }
 
-@test "static: each error has upstream's text" {
+@test "static: each error has the same text as in upstream" {
 	need_go_plugins static
 	same_error 1.0.0 ""
 	same_error 1.0.0 '{"addresses":[{"address":"10.1.0.5"}]}'
@@ -94,7 +94,7 @@ both='{"type":"static","addresses":[{"address":"10.1.0.5/24","gateway":"10.1.0.1
 	[ "$(jq -c '[.interfaces, .ips[].address]' <<<"$output")" = '[null,"10.1.0.5/24"]' ]
 }
 
-@test "static: DEL, GC and STATUS succeed silently; DEL also with an invalid configuration" {
+@test "static: DEL, GC and STATUS succeed silently, DEL even with an invalid configuration" {
 	[ -z "$(call "$ours" DEL 1.1.0 '{"addresses":7}')" ]
 	[ -z "$(call "$ours" GC 1.1.0 "$one" '"cni.dev/valid-attachments":[]')" ]
 	[ -z "$(call "$ours" STATUS 1.1.0 "$one")" ]
@@ -102,7 +102,7 @@ both='{"type":"static","addresses":[{"address":"10.1.0.5/24","gateway":"10.1.0.1
 	[ "$status" = 1 ]
 }
 
-@test "static: CHECK finds another gateway, a missing address and a missing prevResult" {
+@test "static: CHECK finds a changed gateway, a missing address and a missing prevResult" {
 	check() { # IP
 		run call "$ours" CHECK 1.0.0 "$one" '"prevResult":{"cniVersion":"1.0.0","ips":['"$1"']}'
 	}

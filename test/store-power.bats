@@ -20,7 +20,7 @@ machine() {
 }
 
 @test "store: an image that was reported as stored survives a power cut" {
-	run -124 machine answer # switched off before it exits
+	run -124 machine answer # the machine is switched off before the command exits
 	run -0 machine check
 	[ "${lines[*]}" = "docker.io/library/new:latest docker.io/library/old:latest" ] ||
 		[ "${lines[*]}" = "docker.io/library/old:latest docker.io/library/new:latest" ]
@@ -35,7 +35,7 @@ machine() {
 		# shellcheck disable=SC2086 # a system call and its number
 		run -124 machine cut $point
 		[[ $output != *done* ]]
-		[[ $output == *"/old:latest"* ]] # of the store after the previous cut
+		[[ $output == *"/old:latest"* ]] # printed by check, for the store after the previous power cut
 	done
 	run -0 machine check
 	[[ $output == *"/old:latest"* ]]

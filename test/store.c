@@ -2,7 +2,7 @@
 /*
  * test/store.c - command line of src/image/store, for test/faults and test_store.py
  *
- *	store ROOT put NAME TEXT...   add an image; each layer has one file with a TEXT
+ *	store ROOT put NAME TEXT...   add an image with one layer per TEXT; a layer has one file, with this TEXT
  *	store ROOT remove NAME        remove an image and all unused layers
  *	store ROOT trim               remove all unused layers
  *	store ROOT list               print a line for each image and for each of its layers;

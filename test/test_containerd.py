@@ -87,7 +87,7 @@ def steady_state():
     raise AssertionError("the state keeps changing")
 
 
-def who(address, port=80, netns=None):
+def source_seen(address, port=80, netns=None):
     """The source address that the server there sees, for a request from this host or from one of
     its namespaces; "" without an answer."""
     prefix = ["ip", "netns", "exec", netns] if netns else []
@@ -149,9 +149,9 @@ class Pod:
         self.container = self.cri.run_container(self.id, config,
                                                 ["/bin/httpd", "-f", "-p", "80", "-h", "/www"])
         self.address, self.address6 = self.cri.addresses(self.id)
-        assert until(lambda: bool(who(self.address)))
+        assert until(lambda: bool(source_seen(self.address)))
 
-    def who(self, address, port=80):
+    def source_seen(self, address, port=80):
         """The source address that the server there sees, for a request from this pod."""
         ask = "printf 'GET /cgi-bin/who HTTP/1.0\\r\\n\\r\\n' | nc -w 5 %s %d" % (address, port)
         return self.cri.exec(self.container, ["/bin/sh", "-c", ask]).strip().rpartition("\n")[2]
@@ -180,22 +180,22 @@ def containerd(daemon):
     assert after == before, "\n".join(left)
 
 
-def test_pods_reach_each_other_with_their_own_address_and_others_with_the_hosts(containerd):
+def test_pods_use_their_own_address_to_pods_and_the_hosts_address_to_other_hosts(containerd):
     one, two = Pod(containerd, "one"), Pod(containerd, "two")
-    assert one.who(two.address) == one.address
-    assert two.who(one.address6) == two.address6
-    assert one.who("192.0.2.2") == "192.0.2.1"
+    assert one.source_seen(two.address) == one.address
+    assert two.source_seen(one.address6) == two.address6
+    assert one.source_seen("192.0.2.2") == "192.0.2.1"
 
 
 def test_a_host_port_is_reachable_on_localhost_from_outside_and_from_pods(containerd):
     one, two = Pod(containerd, "one", ports=[(8080, 80)]), Pod(containerd, "two")
-    assert who("127.0.0.1", 8080) == "10.88.0.1"
-    assert who("192.0.2.1", 8080) == "192.0.2.1"
-    assert who("192.0.2.1", 8080, netns="outside") == "192.0.2.2"
-    assert two.who("192.0.2.1", 8080) == "10.88.0.1"
-    assert one.who("192.0.2.1", 8080) == "10.88.0.1"
+    assert source_seen("127.0.0.1", 8080) == "10.88.0.1"
+    assert source_seen("192.0.2.1", 8080) == "192.0.2.1"
+    assert source_seen("192.0.2.1", 8080, netns="outside") == "192.0.2.2"
+    assert two.source_seen("192.0.2.1", 8080) == "10.88.0.1"
+    assert one.source_seen("192.0.2.1", 8080) == "10.88.0.1"
     containerd.cri.remove_pod(one.id)
-    assert who("192.0.2.1", 8080) == ""
+    assert source_seen("192.0.2.1", 8080) == ""
 
 
 def test_annotations_of_a_pod_limit_its_bandwidth(containerd):
@@ -210,13 +210,13 @@ def test_pods_survive_a_restart_of_containerd(containerd, number):
     one, two = Pod(containerd, "one", ports=[(8080, 80)]), Pod(containerd, "two")
     containerd.restart(number)
     assert containerd.cri.addresses(one.id) == [one.address, one.address6]
-    assert who("192.0.2.1", 8080, netns="outside") == "192.0.2.2"
-    assert one.who(two.address) == one.address
+    assert source_seen("192.0.2.1", 8080, netns="outside") == "192.0.2.2"
+    assert one.source_seen(two.address) == one.address
     three = Pod(containerd, "three")
-    assert three.who(one.address) == three.address
+    assert three.source_seen(one.address) == three.address
 
 
-def test_pods_that_were_killed_with_containerd_are_cleaned_up(containerd):
+def test_pods_killed_together_with_containerd_are_cleaned_up(containerd):
     Pod(containerd, "one", ports=[(8080, 80)])
     containerd.kill_all()
     containerd.start()
@@ -231,7 +231,7 @@ def test_ctr_run_with_cni_works_in_the_foreground(containerd):
     assert seen.split()[-1].startswith("10.88.0.") and seen.split()[-1] != one.address
 
 
-def test_200_pods_leave_nothing(containerd):
+def test_200_pods_leave_nothing_behind(containerd):
     def run_and_remove(number):
         """Every fifth pod has a host port; every second pod is removed without a stop."""
         ports = [(10000 + number, 80)] if number % 5 == 0 else []

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(not shutil.which("containerd"),
 
 CRI_CALL = pathlib.Path(os.environ["HAWSER_BUILD"]) / "test/rpc/cri-call"
 ARCHITECTURE = {"x86_64": "amd64", "aarch64": "arm64"}[platform.machine()]
-LONG = 60  # s: reached only when something is broken
+LONG = 60  # seconds; reached only if a test fails
 CONFIG = """
 version = 2
 root = "{dir}/root"
@@ -117,7 +117,7 @@ def make_image(path, name, user):
     return digest(config)
 
 
-def test_version(containerd):
+def test_the_version_response_of_containerd_is_decoded(containerd):
     status, fields = containerd.call("Version")
     version = containerd.ctr("version").split("Server:")[1].split("Version:")[1].split()[0]
     assert status == 0
@@ -125,7 +125,7 @@ def test_version(containerd):
                       "runtime_version": version, "runtime_api_version": "v1"}
 
 
-def test_status(containerd):
+def test_the_verbose_status_of_containerd_is_decoded(containerd):
     status, fields = containerd.call("Status", bytes([1 << 3, 1]))
     assert status == 0
     conditions = {fields["status.conditions.%d.type" % i]:
@@ -136,7 +136,7 @@ def test_status(containerd):
     assert json.loads(info["config"])["containerd"]["snapshotter"] == "native"
 
 
-def test_images(containerd, tmp_path):
+def test_images_with_a_numeric_and_a_named_user_are_decoded(containerd, tmp_path):
     ids = {}
     for user in ("1234", "alice"):
         name = "docker.io/library/of-%s:1" % user
@@ -159,13 +159,13 @@ def test_images(containerd, tmp_path):
     assert "images.%d.uid.value" % name not in fields
 
 
-def test_image_status_of_a_missing_image(containerd):
-    """A missing image is not an error."""
+def test_the_status_of_a_missing_image_is_empty(containerd):
+    """The call succeeds: a missing image is not an error."""
     none = string(1, string(1, "docker.io/library/none:1"))
     assert containerd.call("ImageStatus", none) == (0, {})
 
 
-def test_filesystem(containerd):
+def test_the_image_file_system_is_decoded(containerd):
     status, fields = containerd.call("ImageFsInfo")
     assert status == 0
     assert fields["image_filesystems.0.fs_id.mountpoint"] == str(
@@ -173,13 +173,13 @@ def test_filesystem(containerd):
     assert int(fields["image_filesystems.0.timestamp"]) > 1_600_000_000_000_000_000
 
 
-def test_errors(containerd):
+def test_errors_of_containerd_are_returned_with_their_code_and_text(containerd):
     status, text = containerd.call("ContainerStatus", string(1, "no-such-container"))
     assert status == 1 and text.startswith("NOT_FOUND ") and "no-such-container" in text
     status, text = containerd.call("CheckpointPod")
     assert status == 1 and text.startswith("UNIMPLEMENTED ")
 
 
-def test_empty_lists(containerd):
+def test_empty_lists_are_decoded_as_empty(containerd):
     for method in ("ListPodSandbox", "ListContainers", "ListContainerStats"):
         assert containerd.call(method) == (0, {})

@@ -57,7 +57,7 @@ def run(*words):
     return done.returncode, done.stdout, done.stderr
 
 
-def test_help_and_version():
+def test_help_lists_the_flags_and_version_prints_the_version():
     assert run("--version") == (0, "hawser-cri 0.2.0\n", "")
     status, text, errors = run("--help")
     assert (status, errors) == (0, "")
@@ -75,7 +75,7 @@ def test_the_manual_page_has_every_key():
         assert ".It Fl -%s" % flag in page
 
 
-def test_printed_configuration_reads_back(tmp_path):
+def test_a_printed_configuration_can_be_read_back(tmp_path):
     file = tmp_path / "h.yaml"
     file.write_text("long-calls: 3\nregistry-mirror: [docker.io=https://m.example]\n")
     status, text, _ = run("--config", file, "--print-config", "--root", "/flag")
@@ -88,7 +88,7 @@ def test_printed_configuration_reads_back(tmp_path):
     assert len(keys) == len(re.findall(r"^[a-z-]+:", text, re.M))
 
 
-def test_check_config(tmp_path):
+def test_check_config_reports_an_unknown_key_with_its_line(tmp_path):
     file = tmp_path / "h.yaml"
     file.write_text("root: /a\n")
     assert run("--config", file, "--check-config") == (0, "", "")
@@ -101,7 +101,7 @@ def test_check_config(tmp_path):
 
 # ---- status and information ----------------------------------------------------------------
 
-def test_version_and_configuration(make):
+def test_the_version_and_the_cgroup_driver_are_reported(make):
     d = make("--cgroup-driver", "systemd").start()
     assert d.call("Version") == (0, {"version": "0.1.0", "runtime_name": "hawser",
                                      "runtime_version": "0.2.0", "runtime_api_version": "v1"})
@@ -110,7 +110,7 @@ def test_version_and_configuration(make):
     assert other.call("RuntimeConfig") == (0, {"linux.cgroup_driver": "1"})
 
 
-def test_status_verbose(make):
+def test_the_verbose_status_contains_the_configuration(make):
     d = make("--long-calls", "7").start()
     fields = d.call("Status", b"\x08\x01")[1]
     assert fields["status.conditions.0.type"] == "RuntimeReady"
@@ -139,7 +139,7 @@ def test_the_runtime_is_not_ready_without_crun_and_conmon(make, tmp_path):
     assert d.call("Status")[1]["status.conditions.0.message"] == "crun not found in " + path
 
 
-def test_info(make):
+def test_info_describes_the_running_daemon(make):
     d = make().start()
     with d.dial() as channel:
         response = fields_of(channel.unary_unary("/hawser.v1.Daemon/Info")(b"", timeout=LONG))
@@ -157,7 +157,7 @@ def methods():
             yield service, method
 
 
-def test_methods_that_are_not_implemented_are_named(make):
+def test_the_error_for_an_unimplemented_method_names_it(make):
     d = make().start()
     implemented = {"Version", "Status", "RuntimeConfig", "UpdateRuntimeConfig"}
     runtime = [m for s, m in methods() if s == "RuntimeService"]
@@ -170,7 +170,7 @@ def test_methods_that_are_not_implemented_are_named(make):
             assert caught.value.details() == "%s is not implemented by hawser-cri 0.2.0" % method
 
 
-def test_bad_requests_are_refused(make):
+def test_malformed_requests_are_refused(make):
     d = make().start()
     with d.dial() as channel:
         with pytest.raises(grpc.RpcError) as caught:
@@ -185,7 +185,7 @@ def test_bad_requests_are_refused(make):
 
 # ---- images --------------------------------------------------------------------------------
 
-def test_images_of_an_empty_store(make):
+def test_an_empty_store_has_no_images_and_uses_no_space(make):
     d = make().start()
     busybox = field(1, field(1, "busybox"))
     assert d.call("ListImages") == (0, {})
@@ -200,7 +200,7 @@ def test_images_of_an_empty_store(make):
         assert list(stream(b"", timeout=LONG)) == []
 
 
-def test_a_newer_database_is_refused_and_left_alone(make):
+def test_a_newer_database_is_refused_and_not_changed(make):
     d = make().start()
     assert d.stop() == 0
     file = d.dir / "root/images.db"
@@ -214,7 +214,7 @@ def test_a_newer_database_is_refused_and_left_alone(make):
 
 # ---- the network ---------------------------------------------------------------------------
 
-def test_network_becomes_ready_and_not_ready_again(make):
+def test_the_network_becomes_ready_and_then_not_ready_again(make):
     d = make().start()
     assert d.network() == (False, "Network plugin returns error: no net configurations found in "
                            "%s" % d.net)
@@ -232,7 +232,7 @@ def test_network_becomes_ready_and_not_ready_again(make):
     wait_until(lambda: not d.network()[0])
 
 
-def test_network_directory_is_renamed_and_created_again(make):
+def test_a_network_directory_that_was_renamed_and_created_again_is_read(make):
     d = make().start()
     d.add_plugin()
     d.net.rename(d.dir / "away")
@@ -262,7 +262,7 @@ def with_status(d):
     (d.net / "10-net.conflist").write_text(CONFLIST.replace("1.0.0", "1.1.0") % "polled")
 
 
-def test_network_readiness_follows_the_status_of_its_plugins(make):
+def test_the_network_is_ready_only_while_status_of_its_plugins_succeeds(make):
     d = make()
     (d.dir / "away").touch()
     with_status(d)
@@ -295,7 +295,7 @@ def cidr(text):
     return field(1, field(1, field(1, text)))
 
 
-def test_template_is_rendered_to_a_network(make):
+def test_a_template_is_rendered_to_a_network_configuration(make):
     d = make()
     (d.dir / "template").write_text(TEMPLATE)
     d.command += ["--cni-conf-template", d.dir / "template"]
@@ -325,7 +325,7 @@ def test_template_is_rendered_to_a_network(make):
     assert "10.8.0.0/24" in file.read_text()
 
 
-def test_invalid_template_and_cidr(make):
+def test_an_invalid_template_or_cidr_is_refused(make):
     d = make()
     (d.dir / "template").write_text("{{.Nothing}}")
     d.command += ["--cni-conf-template", d.dir / "template"]
@@ -340,7 +340,7 @@ def test_invalid_template_and_cidr(make):
 
 # ---- instances, sockets, systemd -----------------------------------------------------------
 
-def test_one_instance_per_state_directory(make):
+def test_a_second_daemon_with_the_same_state_or_root_directory_is_refused(make):
     d = make().start()
     assert make().refused() == ("another hawser-cri uses the state directory %s" % d.state)
     assert d.call("Version")[0] == 0
@@ -351,7 +351,7 @@ def test_one_instance_per_state_directory(make):
     assert d.call("Version")[0] == 0
 
 
-def test_a_socket_of_another_process_is_left_alone(make, tmp_path):
+def test_a_socket_of_another_process_is_not_replaced(make, tmp_path):
     d = make().start()
     other = make("--metrics-address", "unix:%s" % (tmp_path / "m"), name="other")
     other.command[other.command.index("unix:" + other.socket)] = "unix:" + d.socket
@@ -360,7 +360,7 @@ def test_a_socket_of_another_process_is_left_alone(make, tmp_path):
     assert not (tmp_path / "m").exists()
 
 
-def test_starts_again_after_being_killed(make):
+def test_the_daemon_starts_again_after_it_was_killed(make):
     d = make().start()
     d.process.kill()
     d.process.wait(LONG)
@@ -369,7 +369,7 @@ def test_starts_again_after_being_killed(make):
     assert d.call("Version")[0] == 0
 
 
-def test_socket_has_the_configured_owner(make):
+def test_the_socket_has_the_configured_owner(make):
     d = make("--socket-owner", "12").start()
     mode = os.stat(d.socket)
     assert stat.S_IMODE(mode.st_mode) == 0o600 and mode.st_uid == 12
@@ -391,7 +391,7 @@ class Manager:
 
 
 @pytest.mark.parametrize("abstract", [False, True])
-def test_systemd_is_notified(make, tmp_path, abstract):
+def test_systemd_is_notified_of_start_reload_and_stop(make, tmp_path, abstract):
     path = str(tmp_path / "notify")
     manager = Manager("\0" + path if abstract else path)
     d = make(env={"NOTIFY_SOCKET": "@" + path if abstract else path}).start()
@@ -404,7 +404,7 @@ def test_systemd_is_notified(make, tmp_path, abstract):
     manager.socket.close()
 
 
-def test_socket_activation(make, tmp_path):
+def test_a_socket_passed_by_systemd_is_used_and_not_removed(make, tmp_path):
     path = str(tmp_path / "given")
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(path)
@@ -424,7 +424,7 @@ def test_socket_activation(make, tmp_path):
     listener.close()
 
 
-def test_activation_with_invalid_descriptors(make, tmp_path):
+def test_an_invalid_descriptor_in_listen_fds_is_refused(make, tmp_path):
     d = make(prefix=["bash", "-c", 'exec 3</dev/null; export LISTEN_PID=$$ LISTEN_FDS=1; '
                      'exec "$@"', "-"])
     assert "descriptor 3 of LISTEN_FDS: " in d.refused()
@@ -434,7 +434,7 @@ def test_activation_with_invalid_descriptors(make, tmp_path):
 
 # ---- reloading -----------------------------------------------------------------------------
 
-def test_reload(make):
+def test_a_reload_applies_changes_and_logs_keys_that_need_a_restart(make):
     d = make(config="log-level: info\n").start()
     d.call("Version")
     assert "served method=Version" not in d.log()
@@ -472,7 +472,7 @@ def test_reload_of_a_deleted_file_changes_nothing(make):
     d.logged("served method=Version call=")
 
 
-def test_json_log_has_the_call_id(make):
+def test_the_json_log_contains_the_call_id(make):
     d = make("--log-format", "json", "--log-level", "debug")
     with open(d.dir / "log", "wb") as log:
         d.process = subprocess.Popen(d.command, stderr=log)
@@ -519,7 +519,7 @@ def values(text):
     return found
 
 
-def test_metrics_on_a_unix_socket(make, tmp_path):
+def test_metrics_are_served_on_a_unix_socket(make, tmp_path):
     path = str(tmp_path / "metrics")
     d = make("--metrics-address", "unix:" + path).start()
     for _ in range(3):
@@ -549,7 +549,7 @@ def free_port():
         return s.getsockname()[1]
 
 
-def test_metrics_on_a_port(make):
+def test_metrics_are_served_on_a_port_and_invalid_requests_refused(make):
     port = free_port()
     d = make("--metrics-address", "127.0.0.1:%d" % port).start()
 
@@ -584,7 +584,7 @@ def get_or_none(dial):
         return None
 
 
-def test_a_port_that_is_in_use(make):
+def test_a_metrics_port_that_is_in_use_is_refused(make):
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen()
@@ -617,7 +617,7 @@ def test_many_calls_on_threads_during_reloads(make, tmp_path, method):
     assert d.call("Version")[0] == 0
 
 
-def test_clients_that_hang_do_not_delay_stopping(make):
+def test_idle_clients_do_not_delay_stopping(make):
     d = make("--drain-timeout", "600").start()  # longer than this test waits
     crowd = [socket.socket(socket.AF_UNIX) for _ in range(20)]
     for c in crowd:

@@ -112,7 +112,7 @@ def test_images_survive_a_restart(daemon, server):
     assert images(daemon) == before
 
 
-def test_one_image_with_two_names(daemon, server):
+def test_removing_one_of_two_names_removes_the_image(daemon, server):
     image = image_with()
     server.add(image)
     server.add(image, "other")
@@ -137,7 +137,7 @@ def test_an_image_pulled_by_digest_has_no_tag(daemon, server):
     assert not [k for k in listed if k.startswith("repo_tags") or k == "repo_digests.1"]
 
 
-def test_one_image_from_two_registries_and_a_mirror(daemon, server):
+def test_an_image_pulled_from_several_registries_is_stored_once_with_all_names(daemon, server):
     image = image_with()
     server.add(image)
     other = Server()
@@ -178,7 +178,7 @@ def test_images_are_streamed(daemon, server):
     assert set(images(daemon)) == {digest(i.config) for i in pulled}
 
 
-def test_pinned_images(daemon, server):
+def test_images_in_the_configuration_are_listed_as_pinned(daemon, server):
     server.add(image_with())
     assert pull(daemon, server.host + NAME)[0] == 0
     (listed,) = images(daemon).values()
@@ -190,20 +190,20 @@ def test_pinned_images(daemon, server):
     assert listed["pinned"] == "1"
 
 
-def test_a_missing_image(daemon, server):
+def test_the_pull_of_a_missing_image_fails_with_not_found(daemon, server):
     status, text = pull(daemon, server.host + "/app:missing")
     assert status == 1 and text.startswith("NOT_FOUND ")
     assert server.host + "/app:missing" in text
     assert images(daemon) == {} and leftovers(daemon) == []
 
 
-def test_invalid_names(daemon):
+def test_invalid_image_names_are_refused(daemon):
     assert pull(daemon, "") == (1, "INVALID_ARGUMENT missing image name")
     status, text = pull(daemon, "a//b")
     assert status == 1 and text.startswith('INVALID_ARGUMENT pull image "a//b": ')
 
 
-def test_an_unreachable_registry(daemon, server):
+def test_an_unreachable_registry_is_reported_as_unavailable(daemon, server):
     host = server.host
     server.close()
     status, text = pull(daemon, host + NAME)
@@ -226,7 +226,7 @@ def auth(**given):
     return field(2, b"".join(field(numbers[k], v) for k, v in given.items()))
 
 
-def test_credentials_of_the_request(daemon, server):
+def test_a_pull_requires_valid_credentials_in_its_request(daemon, server):
     server.add(image_with())
     guard(server, basic("user", "secret word"))
     name = server.host + NAME
@@ -242,7 +242,7 @@ def test_credentials_of_the_request(daemon, server):
     assert "secret word" not in daemon.log()
 
 
-def test_pull_progress(daemon, server):
+def test_a_pull_reports_the_progress_of_each_layer(daemon, server):
     image = image_with()
     server.add(image)
     with daemon.dial() as channel:
@@ -300,7 +300,7 @@ def test_a_deadline_ends_the_pull(daemon, server):
     wait_until(lambda: leftovers(daemon) == [])
 
 
-def test_the_daemon_stops_during_a_pull(daemon, server):
+def test_stopping_the_daemon_ends_a_running_pull(daemon, server):
     server.add(image_with())
     requested, unblock = hang(server)
     with daemon.dial() as channel:
@@ -358,7 +358,7 @@ def parent_of(pid):
         return None
 
 
-def test_a_pull_that_ends_while_draining_succeeds(daemon, server):
+def test_a_pull_that_ends_while_the_daemon_drains_succeeds(daemon, server):
     image = image_with()
     server.add(image)
     requested, unblock = hang(server)
@@ -391,7 +391,7 @@ def test_many_pulls_on_threads(daemon, server):
     assert len(list((daemon.dir / "root/layers").iterdir())) == 2
 
 
-def test_an_image_with_more_layers_than_the_initial_descriptor_limit(tmp_path, server):
+def test_an_image_with_more_layers_than_the_initial_descriptor_limit_is_pulled(tmp_path, server):
     image = Image([member("f%d" % i) + END for i in range(150)])
     server.add(image)
     d = Daemon(tmp_path, "--plain-http", server.host, "--disk-reserve", "0",
@@ -457,7 +457,7 @@ def test_damage_of_an_image_for_another_platform_is_repaired(daemon, server):
     assert images(daemon) == before
 
 
-def test_damage_that_cannot_be_repaired(daemon, server):
+def test_a_failed_repair_removes_nothing(daemon, server):
     image = image_with()
     server.add(image)
     assert pull(daemon, server.host + NAME)[0] == 0
@@ -467,7 +467,7 @@ def test_damage_that_cannot_be_repaired(daemon, server):
     with pytest.raises(grpc.RpcError) as caught:
         verify(daemon, repair=True)
     assert server.host in caught.value.details()
-    # nothing is removed
+    # the failed repair has removed nothing
     assert images(daemon) == before and file_of(daemon, "etc/name").read_bytes() == b"two"
     assert daemon.call("ImageStatus", spec(server.host + NAME))[1]["image.id"] == digest(image.config)
     assert [m[1] for m in verify(daemon, server.host + NAME)] == [DAMAGED, GOOD]
@@ -477,7 +477,7 @@ def test_damage_that_cannot_be_repaired(daemon, server):
     assert images(daemon) == before and leftovers(daemon) == []
 
 
-def test_a_missing_layer_is_fetched_again(daemon, server):
+def test_repair_fetches_a_missing_layer_again(daemon, server):
     server.add(image_with())
     assert pull(daemon, server.host + NAME)[0] == 0
     assert daemon.stop() == 0
@@ -499,7 +499,7 @@ def test_a_damaged_recipe_is_found(daemon, server):
     assert [m[1] for m in found] == [DAMAGED, GOOD] and found[0][2].startswith("recipe: ")
 
 
-def test_a_layer_that_cannot_be_checked_is_reported_as_such(daemon, server):
+def test_a_layer_that_cannot_be_checked_is_reported_as_not_checked(daemon, server):
     image = Image([member("a", data=b"1") + member("a", data=b"2") + END, member("b", data=b"b") + END])
     server.add(image)
     assert pull(daemon, server.host + NAME)[0] == 0
@@ -507,7 +507,7 @@ def test_a_layer_that_cannot_be_checked_is_reported_as_such(daemon, server):
     assert verify(daemon) == expected and verify(daemon, repair=True) == expected
 
 
-def test_verify_without_images(daemon):
+def test_verify_succeeds_without_images_and_fails_for_a_missing_one(daemon):
     assert verify(daemon) == []
     with pytest.raises(grpc.RpcError) as caught:
         verify(daemon, "missing")
@@ -539,7 +539,7 @@ def files_of(archive):
         return {m.name: tar.extractfile(m).read() for m in tar}
 
 
-def test_images_are_saved(daemon, server):
+def test_two_images_are_saved_in_one_archive(daemon, server):
     large = os.urandom(3 << 20)
     first = image_with()
     second = Image([directory("etc") + member("etc/name", data=b"one") + END,
@@ -577,7 +577,7 @@ def test_skopeo_reads_a_saved_archive(daemon, server, tmp_path, kind):
     assert [m["digest"] for m in manifest["layers"]] == image.diff_ids
 
 
-def test_save_errors(daemon, server):
+def test_a_missing_or_damaged_image_cannot_be_saved(daemon, server):
     server.add(image_with())
     assert pull(daemon, server.host + NAME)[0] == 0
     file_of(daemon, "etc/name").write_bytes(b"two")

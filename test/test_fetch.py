@@ -59,7 +59,7 @@ PACKED = {"gzip": (gzip.compress, "layer.v1.tar+gzip"),
 
 
 @pytest.mark.parametrize("how", PACKED)
-def test_a_layer_compressed_as(how, server, puller):
+def test_a_layer_in_any_supported_compression_is_unpacked(how, server, puller):
     packed, media = PACKED[how]
     image = Image([member("f", data=bytes(range(256)) * 64) + END], packed=packed, media=media)
     server.add(image)
@@ -85,7 +85,7 @@ def test_an_image_is_pulled_by_digest(server, puller):
     assert result["resolved"]["digest"] == digest(image.manifest)
 
 
-def test_existing_layers_are_not_fetched_but_inherited_from(server, puller, tmp_path):
+def test_directories_inherit_from_an_existing_layer_that_is_not_fetched(server, puller, tmp_path):
     lower = directory("d", mode=0o700, uid=7) + END
     image = Image([lower, member("d/f", data=b"x") + END])
     server.add(image)
@@ -106,7 +106,7 @@ def test_directories_inherit_from_layers_of_the_same_pull(server, puller):
 
 
 @pytest.mark.parametrize("name", [b"caf\xe9", "caf\u00e9".encode(), b"100%41", b'"\\\n'])
-def test_directories_with_any_name_inherit(name, server, puller):
+def test_directories_inherit_whatever_bytes_are_in_their_names(name, server, puller):
     server.add(Image([directory(name, mode=0o710, uid=7) + END, member(name + b"/file", data=b"x") + END]))
     result = puller.pull(server.host + "/app:latest")
     above = os.stat(result["plan"][1]["root"].encode() + b"/" + name)
@@ -162,7 +162,7 @@ def test_a_large_layer_is_fetched_in_ranges(server, puller):
     assert result["progress"][-1]["bytes"] == result["progress"][-1]["size"] == len(image.packed[0])
 
 
-def test_a_server_without_ranges_works(puller, server):
+def test_a_layer_is_fetched_whole_from_a_server_without_range_requests(puller, server):
     image = noisy_image()
     server.add(image)
     server.ranges = False
@@ -200,7 +200,7 @@ class CutFile:
 
 
 @pytest.mark.parametrize("ranges", [True, False])
-def test_a_broken_transfer_resumes(ranges, server, puller):
+def test_a_broken_transfer_is_resumed(ranges, server, puller):
     image = noisy_image()
     server.add(image)
     server.ranges = ranges
@@ -219,7 +219,7 @@ def test_broken_ranges_are_requested_again(server, puller):
     assert puller.file(result, 0, "noise") == NOISE
 
 
-def test_a_busy_server_is_retried(server, puller):
+def test_a_request_to_a_busy_server_is_retried(server, puller):
     image = Image()
     server.add(image)
     statuses = [429, 503, 500]
@@ -245,13 +245,13 @@ def test_a_mirror_is_used_instead_of_the_registry(server, mirror, puller):
 
 
 @pytest.mark.parametrize("suffix", ["", "/", "/v2", "/v2/"])
-def test_the_url_of_a_mirror_may_have_the_suffix(suffix, mirror, puller):
+def test_the_url_of_a_mirror_may_end_with_v2_or_a_slash(suffix, mirror, puller):
     mirror.add(Image())
     puller.pull("registry.example/app:latest", mirrors=[mirror.url + suffix])
     assert mirror.requests[0][1] == "/v2/app/manifests/latest"
 
 
-def test_without_the_image_on_a_mirror_the_next_endpoint_is_used(server, mirror, puller):
+def test_the_next_endpoint_is_used_if_a_mirror_lacks_the_image(server, mirror, puller):
     server.add(Image())
     result = puller.pull(server.host + "/app:latest", mirrors=["http://127.0.0.1:1", mirror.url], retries=0)
     assert result["resolved"]["host"] == server.host and mirror.requests
@@ -277,7 +277,7 @@ def test_a_layer_with_wrong_content_on_a_mirror_comes_from_the_registry(server, 
     assert puller.file(result, 0, "etc/name") == b"one"
 
 
-def test_the_error_includes_those_of_mirrors(server, mirror, puller):
+def test_the_error_includes_the_errors_of_the_mirrors(server, mirror, puller):
     with pytest.raises(Failed) as failed:
         puller.pull(server.host + "/app:latest", mirrors=[mirror.url])
     assert str(failed.value).startswith("pull %s/app:latest from %s: " % (server.host, server.host))

@@ -66,14 +66,14 @@ def require_token(server, tokens, is_valid=lambda token: True, scope=',scope="re
 
 # ---- Basic -------------------------------------------------------------------------------------
 
-def test_username_and_password_are_sent_on_demand(server, puller):
+def test_username_and_password_are_sent_only_after_a_challenge(server, puller):
     require_basic(server, "me", "my:word")
     puller.pull(server.host + "/app:latest", username="me", password="my:word")
     assert "Authorization" not in server.requests[0][2]
     assert server.requests[1][2]["Authorization"] == basic("me", "my:word")
 
 
-def test_a_wrong_password_is_sent_once(server, puller):
+def test_a_wrong_password_is_sent_only_once(server, puller):
     require_basic(server, "me", "right")
     with pytest.raises(Failed) as failed:
         puller.pull(server.host + "/app:latest", username="me", password="wrong")
@@ -92,7 +92,7 @@ AUTH_KEYS = ["{host}", "http://{host}", "https://{host}/v2/", "{host}/app", "htt
 
 
 @pytest.mark.parametrize("key", AUTH_KEYS)
-def test_an_auth_file_with_the_key(key, server, puller, tmp_path):
+def test_every_form_of_key_in_an_auth_file_is_found(key, server, puller, tmp_path):
     require_basic(server, "me", "word")
     code = base64.b64encode(b"me:word").decode()
     path = tmp_path / "auth.json"
@@ -101,7 +101,7 @@ def test_an_auth_file_with_the_key(key, server, puller, tmp_path):
     puller.pull(server.host + "/app:latest", auth_file=str(path))
 
 
-def test_the_longer_of_two_keys_in_an_auth_file_counts(server, puller, tmp_path):
+def test_the_longer_of_two_matching_keys_in_an_auth_file_is_used(server, puller, tmp_path):
     require_basic(server, "me", "word")
     path = tmp_path / "auth.json"
     path.write_text(json.dumps({"auths": {server.host + "/app": {"username": "me", "password": "word"},
@@ -110,7 +110,7 @@ def test_the_longer_of_two_keys_in_an_auth_file_counts(server, puller, tmp_path)
 
 
 @pytest.mark.parametrize("text", ["{", '{"auths":{"HOST":{"auth":"***"}}}', '{"auths":{"HOST":{"auth":"eHk="}}}'])
-def test_a_malformed_auth_file_is_named_in_the_error(text, server, puller, tmp_path):
+def test_the_error_names_a_malformed_auth_file(text, server, puller, tmp_path):
     path = tmp_path / "auth.json"
     path.write_text(text.replace("HOST", server.host))
     with pytest.raises(Failed, match="credentials for .* in " + str(path)):
@@ -123,7 +123,7 @@ def test_a_missing_auth_file_is_ignored(server, puller, tmp_path):
 
 # ---- tokens ------------------------------------------------------------------------------------
 
-def test_a_token_is_requested_once(server, tokens, puller):
+def test_one_token_is_used_for_a_whole_pull(server, tokens, puller):
     require_token(server, tokens)
     puller.pull(server.host + "/app:latest")
     query = urllib.parse.parse_qs(tokens.requests[0][1].partition("?")[2])
@@ -132,7 +132,7 @@ def test_a_token_is_requested_once(server, tokens, puller):
     assert server.requests[1][2]["Authorization"] == "Bearer t1"
 
 
-def test_username_and_password_are_sent_to_the_token_server_only(server, tokens, puller):
+def test_username_and_password_are_sent_only_to_the_token_server(server, tokens, puller):
     require_token(server, tokens)
     tokens.accept = lambda authorization, form: authorization == basic("me", "word")
     puller.pull(server.host + "/app:latest", username="me", password="word")
@@ -185,7 +185,7 @@ def test_an_identity_token_is_not_redirected_to_another_server(status, server, t
     assert failed.value.wire == 9 and not thief.requests
 
 
-def test_an_identity_token_may_be_redirected_on_its_own_server(server, tokens, puller):
+def test_an_identity_token_follows_a_redirect_to_the_same_server(server, tokens, puller):
     require_token(server, tokens)
     give, move = tokens.before, redirect_form(tokens, 307, "/oauth")
     tokens.before = lambda h: give(h) if h.path == "/oauth" else move(h)
@@ -206,7 +206,7 @@ def test_a_registry_that_refuses_every_token_is_not_retried_forever(server, toke
     assert failed.value.wire == 16 and len(server.requests) == 2 and len(tokens.requests) == 1
 
 
-def test_a_token_server_that_refuses_is_named_in_the_error(server, tokens, puller):
+def test_the_error_names_a_token_server_that_refuses(server, tokens, puller):
     require_token(server, tokens)
     tokens.accept = lambda authorization, form: False
     with pytest.raises(Failed, match=r"token server http://.*/token: HTTP status 401 \(unknown user\)") as failed:
@@ -215,7 +215,7 @@ def test_a_token_server_that_refuses_is_named_in_the_error(server, tokens, pulle
 
 
 @pytest.mark.parametrize("answer", [b"", b"no JSON", b"{}", b'{"token":""}', b'{"token":"a\\r\\nX: y"}', b'{"token":7}'])
-def test_a_token_server_with_the_invalid_response(answer, server, tokens, puller):
+def test_an_invalid_response_of_a_token_server_is_rejected(answer, server, tokens, puller):
     require_token(server, tokens)
     tokens.before = lambda h: tokens.respond(h, 200, answer)
     with pytest.raises(Failed, match="token server") as failed:
@@ -231,14 +231,14 @@ def test_a_token_server_with_the_invalid_response(answer, server, tokens, puller
     ('Bearer realm="', "authentication required"),
     ('', "authentication required"),
 ])
-def test_a_challenge_that_cannot_be_met(header, error, server, puller):
+def test_no_credentials_are_sent_for_an_unsupported_challenge(header, error, server, puller):
     server.before = lambda h: server.respond(h, 401, headers={"WWW-Authenticate": header})
     with pytest.raises(Failed, match=error):
         puller.pull(server.host + "/app:latest", username="me", password="word")
     assert not any("Authorization" in r[2] for r in server.requests)
 
 
-def test_of_several_challenges_bearer_is_used(server, tokens, puller):
+def test_bearer_is_preferred_if_a_server_also_offers_basic(server, tokens, puller):
     require_token(server, tokens)
     before = server.before
 
@@ -276,12 +276,12 @@ def certs_for(tmp_path, host, authority, *files):
     return str(tmp_path / "certs.d")
 
 
-def test_an_authority_in_the_hosts_directory_is_trusted(secure, authority, tmp_path):
+def test_an_authority_in_the_directory_of_the_host_is_trusted(secure, authority, tmp_path):
     certs = certs_for(tmp_path, secure.host, authority, ("ca.crt", "ca.crt"))
     Puller(tmp_path, certs_dir=certs).pull(secure.host + "/app:latest")
 
 
-def test_the_hosts_directory_may_be_without_the_port(secure, authority, tmp_path):
+def test_the_directory_of_the_host_may_be_named_without_its_port(secure, authority, tmp_path):
     certs = certs_for(tmp_path, "127.0.0.1", authority, ("ca.crt", "ca.crt"))
     Puller(tmp_path, certs_dir=certs).pull(secure.host + "/app:latest")
 
@@ -310,7 +310,7 @@ def test_a_client_certificate_is_sent(authority, tmp_path):
     server.close()
 
 
-def test_a_client_certificate_without_its_key_is_named_in_the_error(secure, authority, tmp_path):
+def test_the_error_names_a_client_certificate_without_its_key(secure, authority, tmp_path):
     certs = certs_for(tmp_path, secure.host, authority, ("client.crt", "me.cert"))
     with pytest.raises(Failed, match="certificates of %s: .*me.key" % secure.host):
         Puller(tmp_path, certs_dir=certs).pull(secure.host + "/app:latest")

@@ -64,27 +64,27 @@ STATUSES = {400: 15, 401: 16, 403: 7, 404: 5, 405: 13, 408: 14, 410: 5, 429: 8, 
 
 
 @pytest.mark.parametrize("status", STATUSES)
-def test_http_status(status, server, puller):
+def test_each_http_error_status_is_reported_with_its_grpc_code(status, server, puller):
     server.before = lambda h: server.respond(h, status, headers={"Retry-After": "0"})
     fails(puller, server.host, STATUSES[status], "" if status == 204 else "HTTP status %d" % status)
     again = 2 if status in (408, 429, 500, 503) else 1
     assert len(server.requests) == again
 
 
-def test_a_missing_layer(server, puller):
+def test_a_missing_layer_is_reported_as_not_found(server, puller):
     image = Image()
     server.add(image)
     del server.blobs[digest(image.packed[1])]
     fails(puller, server.host, 5, "layer %s: HTTP status 404 (not found)" % digest(image.packed[1]))
 
 
-def test_a_layer_with_a_dangling_hard_link_is_damaged_and_not_missing(server, puller):
+def test_a_layer_with_a_dangling_hard_link_is_reported_as_damaged(server, puller):
     server.add(Image([hardlink("h", "none") + END]))
     fails(puller, server.host, 15, 'member "h": target "none" is not in the layer')
 
 
 @pytest.mark.parametrize("what", ["/manifests/", "/blobs/"])
-def test_an_error_with_an_endless_body_is_still_that_error(what, server, puller):
+def test_an_http_error_with_an_endless_body_is_reported_at_once(what, server, puller):
     server.add(Image())
     sent = []
 
@@ -108,7 +108,7 @@ BAD = {"a hard link to a directory": directory("d") + hardlink("h", "d"),
 
 
 @pytest.mark.parametrize("what", BAD)
-def test_an_archive_is_damaged_if_it_has(what, server, puller):
+def test_an_invalid_archive_is_reported_as_damaged(what, server, puller):
     server.add(Image([BAD[what] + END]))
     fails(puller, server.host, 15, "layer")
 
@@ -125,14 +125,14 @@ def fail_fork(tmp_path, monkeypatch):
     return write_script
 
 
-@pytest.mark.skipif(not shutil.which("strace"), reason="no strace")
+@pytest.mark.skipif(not shutil.which("strace"), reason="strace is not installed")
 def test_a_failed_fork_before_the_job_is_retried(server, puller, fail_fork):
     server.add(Image())
     fail_fork("1")
     puller.pull(server.host + "/app:latest")
 
 
-@pytest.mark.skipif(not shutil.which("strace"), reason="no strace")
+@pytest.mark.skipif(not shutil.which("strace"), reason="strace is not installed")
 @pytest.mark.parametrize("which", ["1..2", "2"])
 def test_a_failed_fork_is_reported_as_resource_exhausted(which, server, puller, fail_fork):
     server.add(Image())
@@ -142,20 +142,20 @@ def test_a_failed_fork_is_reported_as_resource_exhausted(which, server, puller, 
     assert failed.value.wire == 8
 
 
-def test_a_retry_after_of_a_day_is_not_waited_for(server, puller):
+def test_a_pull_does_not_wait_for_a_retry_after_of_a_day(server, puller):
     server.before = lambda h: server.respond(h, 429, headers={"Retry-After": "86400"})
     fails(puller, server.host, 8, "HTTP status 429", retries=4)
     assert len(server.requests) == 1
 
 
-def test_a_port_without_a_listener(server, puller):
+def test_a_port_without_a_listener_is_reported_as_unavailable(server, puller):
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         host = "127.0.0.1:%d" % s.getsockname()[1]
         fails(puller, host, 14, "Failed to connect", plain_http=[host], retries=0)
 
 
-def test_a_name_that_does_not_resolve(puller):
+def test_a_host_name_that_does_not_resolve_is_reported_as_unavailable(puller):
     fails(puller, "nowhere.invalid", 14, "resolve host", retries=0)
 
 
@@ -189,7 +189,7 @@ ANSWERS = {
 
 
 @pytest.mark.parametrize("what", ANSWERS)
-def test_a_malformed_response(what, puller):
+def test_a_malformed_response_is_rejected(what, puller):
     listener, host = raw(ANSWERS[what])
     with pytest.raises(Failed) as failed:
         puller.pull(host + "/app:latest", plain_http=[host], retries=0)
@@ -234,7 +234,7 @@ def test_a_stalled_layer_times_out(server, puller):
 
 # ---- documents -----------------------------------------------------------------------------------
 
-def test_a_manifest_of_100_mb_is_not_read(server, puller):
+def test_a_manifest_of_100_mb_is_rejected(server, puller):
     def before(handler):
         handler.send_response(200)
         handler.send_header("Content-Length", str(100 << 20))
@@ -260,32 +260,32 @@ MANIFESTS = {
 }
 
 
-def test_an_image_with_too_many_layers_is_not_fetched(server, puller):
+def test_an_image_with_too_many_layers_is_rejected(server, puller):
     server.add(Image([END] * 501))
     fails(puller, server.host, 8, "too many layers to mount: got 501, want at most 500")
     assert len(server.requests) == 1
 
 
 @pytest.mark.parametrize("what", MANIFESTS)
-def test_an_invalid_manifest(what, server, puller):
+def test_an_invalid_manifest_is_rejected(what, server, puller):
     data, wire, error = MANIFESTS[what]
     server.before = lambda h: server.respond(h, 200, data)
     fails(puller, server.host, wire, error)
 
 
-def test_an_index_without_the_platform(server, puller):
+def test_the_error_for_an_index_without_the_platform_lists_the_available_ones(server, puller):
     image = Image(architecture="s390x")
     server.add(image)
     server.manifests["latest"] = (OCI + "index.v1+json", index_of((image, {"os": "linux", "architecture": "s390x"})))
     fails(puller, server.host, 5, "available: linux/s390x")
 
 
-def test_an_image_for_another_platform(server, puller):
+def test_an_image_for_another_platform_is_rejected(server, puller):
     server.add(Image(architecture="s390x"))
     fails(puller, server.host, 5, "the image is for linux/s390x")
 
 
-def test_endlessly_nested_indexes(server, puller):
+def test_deeply_nested_indexes_are_rejected(server, puller):
     def before(handler):
         name = handler.path.split("/")[-1]
         depth = before.names.index(name) if name in before.names else 0
@@ -300,7 +300,7 @@ def test_endlessly_nested_indexes(server, puller):
     assert len(server.requests) == 4
 
 
-def test_a_manifest_with_a_wrong_digest(server, puller):
+def test_a_manifest_with_a_wrong_digest_is_rejected(server, puller):
     image = Image()
     server.add(image)
     name = "app@" + digest(image.manifest)
@@ -308,14 +308,14 @@ def test_a_manifest_with_a_wrong_digest(server, puller):
     fails(puller, server.host, 15, "digest mismatch: got " + digest(image.manifest + b" "), name=name)
 
 
-def test_a_configuration_with_a_wrong_digest(server, puller):
+def test_a_configuration_with_a_wrong_digest_is_rejected(server, puller):
     image = Image()
     server.add(image)
     server.blobs[digest(image.config)] = image.config.replace(b"linux", b"minix")
     fails(puller, server.host, 15, "digest mismatch: got ")
 
 
-def test_a_configuration_of_a_wrong_size(server, puller):
+def test_a_configuration_of_a_wrong_size_is_rejected(server, puller):
     image = Image()
     server.add(image)
     server.blobs[digest(image.config)] = image.config + b" "
@@ -325,7 +325,7 @@ def test_a_configuration_of_a_wrong_size(server, puller):
 @pytest.mark.parametrize("config, error", [(b"no JSON", "image configuration"), (b"[]", "image configuration"),
                                            (b'{"rootfs":{"diff_ids":["x"]}}', "diff_ids[0]"),
                                            (b'{"rootfs":{"diff_ids":[]}}', "lists 0 layers, the manifest 2")])
-def test_an_invalid_configuration(config, error, server, puller):
+def test_an_invalid_configuration_is_rejected(config, error, server, puller):
     server.add(Image(config=config))
     fails(puller, server.host, 15, error)
 
@@ -338,7 +338,7 @@ def replace_layer(server, image, data):
     server.blobs[digest(image.packed[0])] = data
 
 
-def test_a_layer_with_a_wrong_digest(server, puller):
+def test_a_layer_with_a_wrong_digest_is_rejected(server, puller):
     image = Image()
     other = bytearray(image.packed[0])
     other[4] ^= 1  # the time in gzip's header: the content is unchanged
@@ -347,14 +347,14 @@ def test_a_layer_with_a_wrong_digest(server, puller):
 
 
 @pytest.mark.parametrize("more", [-1, 1])
-def test_a_layer_with_a_wrong_content_length(more, server, puller):
+def test_a_layer_whose_content_length_differs_from_the_manifest_is_rejected(more, server, puller):
     image = Image()
     data = image.packed[0][:-1] if more < 0 else image.packed[0] + b"x"
     replace_layer(server, image, data)
     fails(puller, server.host, 15, "size mismatch: got %d bytes, want %d" % (len(data), len(image.packed[0])))
 
 
-def test_a_layer_that_is_too_long_without_a_content_length(server, puller):
+def test_a_layer_that_is_too_long_without_a_content_length_is_rejected(server, puller):
     image = Image()
     server.add(image)
 
@@ -371,7 +371,7 @@ def test_a_layer_that_is_too_long_without_a_content_length(server, puller):
     fails(puller, server.host, 15, "size mismatch: got more than %d bytes" % len(image.packed[0]))
 
 
-def test_a_layer_whose_transfer_always_breaks_at_once(server, puller):
+def test_a_layer_whose_transfer_always_breaks_at_once_fails(server, puller):
     image = Image()
     server.add(image)
 
@@ -402,7 +402,7 @@ def test_a_layer_whose_transfer_breaks_after_each_byte_fails(server, puller):
     assert len(server.requests_for(digest(image.packed[0]))) == 3
 
 
-def test_a_range_that_was_not_requested(server, puller):
+def test_a_range_that_was_not_requested_is_rejected(server, puller):
     image = Image([member("f", data=os.urandom(5000)) + END], packed=bytes)
     server.add(image)
     real = Server.respond_with_blob
@@ -421,30 +421,30 @@ PACKED = {"corrupt gzip": (lambda a: gzip.compress(a)[:40] + b"\xff" * 40, "corr
 
 
 @pytest.mark.parametrize("what", PACKED)
-def test_a_layer_of(what, server, puller):
+def test_a_layer_with_an_invalid_compressed_stream_is_rejected(what, server, puller):
     packed, error = PACKED[what]
     server.add(Image([member("f", data=b"x" * 5000) + END], packed=packed))
     fails(puller, server.host, 15, error)
 
 
-def test_a_layer_with_a_wrong_diff_id(server, puller):
+def test_a_layer_with_a_wrong_diff_id_is_rejected(server, puller):
     image = Image()
     config = image.config.replace(image.diff_ids[1].encode(), digest(b"").encode())
     server.add(Image(config=config))
     fails(puller, server.host, 15, digest(b""))
 
 
-def test_a_layer_larger_than_the_limit(server, puller):
+def test_a_layer_larger_than_the_limit_is_rejected(server, puller):
     server.add(Image([member("bomb", data=bytes(20 << 20)) + END]))
     fails(puller, server.host, 8, "layer", bytes=1 << 20)
 
 
-def test_a_layer_with_more_members_than_the_limit(server, puller):
+def test_a_layer_with_more_members_than_the_limit_is_rejected(server, puller):
     server.add(Image([b"".join(member("f%d" % i) for i in range(200)) + END]))
     fails(puller, server.host, 8, "layer", entries=100)
 
 
-def test_the_disk_reserve_is_not_used_by_a_stored_blob(server, remote, puller, tmp_path):
+def test_a_stored_blob_does_not_use_the_disk_reserve(server, remote, puller, tmp_path):
     image = Image([member("f", data=os.urandom(3 << 20)) + END], packed=bytes)
     server.add(image)
     remote.add(image)
@@ -587,7 +587,7 @@ def test_a_loopback_token_server_of_a_remote_registry_is_refused(server, remote,
 # ---- the daemon ----------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("data", [b"", b"{}", b"[]", b'{"reference":"a b"}', b'{"reference":"app","idle_ms":0}'])
-def test_an_invalid_job(data, puller):
+def test_hawser_fetch_rejects_an_invalid_job(data, puller):
     left, right = socket.socketpair()
     left.settimeout(WAIT)
     process = subprocess.Popen([os.environ.get("HAWSER_BUILD", "build") + "/bin/hawser-fetch"], stdin=right, stderr=subprocess.PIPE)

@@ -59,7 +59,7 @@ def options_of(command):
     return re.findall(r"--([a-z-]+)", "\n".join(line[:36] for line in text.splitlines()))
 
 
-def test_help():
+def test_every_command_has_help():
     assert commands() == ["pull", "images", "rmi", "image inspect", "image history", "image verify",
                           "load", "save", "info", "version"]
     for command in commands():
@@ -73,7 +73,7 @@ def test_help():
     assert (status, text, errors) == (1, "", hawser("--help")[1])
 
 
-def test_version_option():
+def test_the_version_option_prints_the_version():
     assert hawser("--version") == (0, "hawser 0.2.0\n", "")
     assert hawser("pull", "-V") == (0, "hawser 0.2.0\n", "")
 
@@ -94,7 +94,7 @@ def test_version_option():
     (["pull", "a", "--creds", "u:x", "--password-stdin"], "--password-stdin conflicts with the password in --creds"),
     (["save", "a", "--format", "zip"], 'invalid value "zip" for --format: want oci or docker'),
 ])
-def test_usage_errors(words, expected):
+def test_invalid_arguments_are_refused_with_the_reason(words, expected):
     status, text, errors = hawser(*words)
     assert (status, text) == (1, "") and errors.startswith("hawser: ")
     assert expected in errors.splitlines()[0]
@@ -119,7 +119,7 @@ def complete(*words):
                           ).stdout.split()
 
 
-def test_completion_of_all_commands_and_options(runtime):
+def test_completion_offers_commands_options_and_image_names(runtime):
     firsts = {command.split()[0] for command in commands()}
     assert set(complete("")) == firsts | {"help"}
     assert complete("image", "") == ["inspect", "history", "verify"]
@@ -139,7 +139,7 @@ def test_completion_of_all_commands_and_options(runtime):
 
 # ---- connection errors ---------------------------------------------------------------------
 
-def test_no_socket(tmp_path):
+def test_a_missing_socket_is_reported_with_a_hint(tmp_path):
     status, text, errors = hawser("--runtime", "unix:%s/none" % tmp_path, "images")
     assert (status, text) == (1, "")
     assert errors == ("hawser: list images: connect to %s/none: No such file or directory\n"
@@ -151,23 +151,23 @@ def test_no_socket(tmp_path):
     assert error["code"] == "UNAVAILABLE" and "hawser-cri" in error["hint"]
 
 
-def test_connection_refused(tmp_path):
+def test_a_refused_connection_is_reported_with_a_hint(tmp_path):
     with socket.socket(socket.AF_UNIX) as s:
         s.bind(str(tmp_path / "dead"))
     errors = hawser("--runtime", "unix://%s/dead" % tmp_path, "info")[2]
     assert "Connection refused\nhint: no process listens on this socket: is hawser-cri running?\n" in errors
 
 
-def test_runtime_from_the_environment(runtime, tmp_path):
+def test_the_runtime_option_overrides_the_environment(runtime, tmp_path):
     endpoint = {"CONTAINER_RUNTIME_ENDPOINT": "unix://" + runtime.path}
     assert "fake" in hawser("version", **endpoint)[1]
-    # the option has priority
+    # the option takes precedence
     other = tmp_path / "other.sock"
     assert str(other) in hawser("--runtime", "unix:%s" % other, "version", **endpoint)[2]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to run as another user")
-def test_permission_denied(runtime, tmp_path):
+def test_a_socket_that_may_not_be_opened_is_reported_with_a_hint(runtime, tmp_path):
     os.chmod(runtime.path, 0o600)
     for parent in (tmp_path, *tmp_path.parents):
         if parent.stat().st_uid == 0 and not parent.stat().st_mode & 0o001:
@@ -178,7 +178,7 @@ def test_permission_denied(runtime, tmp_path):
     assert "Permission denied\nhint: only root and the owner of the socket may connect: run hawser as root\n" in done.stderr
 
 
-def test_runtime_that_does_not_respond(tmp_path):
+def test_a_runtime_that_does_not_respond_times_out(tmp_path):
     """The runtime accepts the connection and sends nothing."""
     with socket.socket(socket.AF_UNIX) as s:
         s.bind(str(tmp_path / "silent"))
@@ -187,7 +187,7 @@ def test_runtime_that_does_not_respond(tmp_path):
     assert status == 1 and "hint: use --timeout SECONDS for a longer timeout\n" in errors
 
 
-def test_server_that_is_not_a_runtime(tmp_path):
+def test_a_server_that_is_not_a_runtime_is_reported(tmp_path):
     def serve(s):
         with s.accept()[0] as c:
             c.sendall(b"SSH-2.0-no\r\n" * 10)
@@ -214,7 +214,7 @@ def serve_list(runtime):
     runtime.methods["ListImages"] = lambda request, context: message(*((1, i) for i in all_images))
 
 
-def test_images(runtime):
+def test_images_are_listed_as_a_table_as_names_as_ids_and_as_json(runtime):
     serve_list(runtime)
     assert runtime.run("images") == (0, (
         "IMAGE                                ID              SIZE\n"
@@ -230,7 +230,7 @@ def test_images(runtime):
     assert images[1]["username"] == "www-data" and images[1]["pinned"] is True
 
 
-def test_images_long(runtime):
+def test_the_long_list_of_images_shows_age_user_and_pinned(runtime):
     serve_list(runtime)
     serve_status(runtime, {"created": ago(days=12, hours=1)})
     lines = runtime.run("images", "-l")[1].splitlines()
@@ -239,7 +239,7 @@ def test_images_long(runtime):
     assert lines[3].split()[1:] == ["fedcba987654", "999", "B", "12d", "www-data", "yes"]
 
 
-def test_images_by_name(runtime):
+def test_a_name_is_sent_as_filter_for_the_list_of_images(runtime):
     def serve(request, context):
         assert fields(fields(fields(request)[0][1])[0][1]) == [(1, b"busybox:1")]
         return b""
@@ -247,7 +247,7 @@ def test_images_by_name(runtime):
     assert runtime.run("images", "busybox:1") == (0, "IMAGE  ID  SIZE\n", "")
 
 
-def test_images_fit_the_terminal(runtime):
+def test_the_list_of_images_fits_the_terminal(runtime):
     serve_list(runtime)
     status, shown = runtime.terminal("images", columns=40).end()
     lines = shown.splitlines()
@@ -266,7 +266,7 @@ def test_escape_sequences_from_the_runtime_are_replaced(runtime):
     assert json.loads(runtime.run("images", "--json")[1])["images"][0]["id"] == evil
 
 
-def test_standard_output_that_cannot_be_written(runtime):
+def test_a_failed_write_to_standard_output_is_reported(runtime):
     serve_list(runtime)
     with open("/dev/full", "wb") as full:
         done = subprocess.run([HAWSER, "--runtime", runtime.path, "images"], stdout=full,
@@ -277,7 +277,7 @@ def test_standard_output_that_cannot_be_written(runtime):
 
 # ---- rmi -----------------------------------------------------------------------------------
 
-def test_rmi(runtime):
+def test_rmi_removes_images_and_reports_an_error_for_each_failure(runtime):
     removed = []
 
     def status(request, context):
@@ -322,7 +322,7 @@ def serve_status(runtime, spec, key="info"):
     runtime.methods["ImageStatus"] = serve
 
 
-def test_inspect(runtime):
+def test_inspect_shows_an_image_and_its_configuration(runtime):
     serve_status(runtime, SPEC)
     status, text, _ = runtime.run("image", "inspect", "a:1")
     text = re.sub(r"\(\d+y ago\)", "(Ny ago)", text)
@@ -351,7 +351,7 @@ def test_inspect(runtime):
     assert value["info"]["info"] == {"chainID": "c", "imageSpec": SPEC}
 
 
-def test_inspect_without_configuration(runtime):
+def test_inspect_works_without_a_configuration_and_history_fails(runtime):
     serve_status(runtime, SPEC, key="other")
     status, text, _ = runtime.run("image", "inspect", "a:1")
     assert status == 0 and text.endswith("pinned        no\n")
@@ -360,14 +360,14 @@ def test_inspect_without_configuration(runtime):
     assert errors == 'hawser: image "a:1": the runtime does not report the image configuration\n'
 
 
-def test_inspect_malformed_configuration(runtime):
+def test_inspect_reports_a_malformed_configuration(runtime):
     serve_status(runtime, {"config": {"Env": 5}})
     status, text, errors = runtime.run("image", "inspect", "a:1")
     assert (status, text) == (1, "") and "Env" in errors
     assert 'image "a:1": image configuration: ' in errors
 
 
-def test_history(runtime):
+def test_history_shows_the_latest_step_first(runtime):
     steps = [{"created": ago(days=3, hours=1), "created_by": "ADD root.tar"},
              {"created": ago(hours=5, minutes=1), "created_by": "ENV A=b", "empty_layer": True},
              {"created": ago(minutes=7, seconds=30), "created_by": "COPY\nx /", "comment": "kit"}]
@@ -382,7 +382,7 @@ def test_history(runtime):
     assert history[2]["createdBy"] == "COPY\nx /"
 
 
-def test_history_with_more_steps_than_layers(runtime):
+def test_history_shows_steps_that_have_no_layer(runtime):
     serve_status(runtime, {**SPEC, "history": [{"created_by": "%d" % i} for i in range(4)]})
     lines = runtime.run("image", "history", "a:1")[1].splitlines()
     assert [line.split() for line in lines[1:]] == [["-", "3"], ["-", "2"], ["222222222222", "1"],
@@ -408,7 +408,7 @@ def serve_pull(runtime, seen=None):
     runtime.methods["Pull"] = serve
 
 
-def test_pull_without_a_terminal(runtime):
+def test_a_pull_without_a_terminal_prints_one_line_per_change(runtime):
     serve_pull(runtime)
     assert runtime.run("pull", "app") == (0, DIGEST + "\n", (
         "aaaaaaaaaaaa  waiting      4.0 MB\n"
@@ -421,7 +421,7 @@ def test_pull_without_a_terminal(runtime):
         "image": "app", "imageId": ID, "imageRef": DIGEST}
 
 
-def test_pull_on_a_terminal(runtime):
+def test_a_pull_on_a_terminal_redraws_its_progress(runtime):
     serve_pull(runtime)
     status, shown = runtime.terminal("pull", "app").end()
     assert status == 0 and shown.endswith("2 of 2 layers, 4.0 MB / 4.0 MB\x1b[K\n\x1b[J" + DIGEST + "\n")
@@ -434,14 +434,14 @@ def test_pull_on_a_terminal(runtime):
 
 
 @pytest.mark.parametrize("env", [{"TERM": "dumb"}, {"TERM": ""}, {"NO_COLOR": "1"}])
-def test_pull_on_a_terminal_without_escape_sequences(runtime, env):
+def test_a_pull_on_a_dumb_terminal_prints_no_escape_sequences(runtime, env):
     serve_pull(runtime)
     status, shown = runtime.terminal("pull", "app", **env).end()
     assert status == 0 and ESCAPE not in shown
     assert shown.endswith("aaaaaaaaaaaa  done         4.0 MB\n" + DIGEST + "\n")
 
 
-def test_pull_that_fails(runtime):
+def test_a_failed_pull_prints_the_error_and_a_hint(runtime):
     def serve(request, context):
         yield message(layer("a", DOWNLOADING, 1, 2))
         fail(context, code, "registry.example says no")
@@ -456,14 +456,14 @@ def test_pull_that_fails(runtime):
         assert lines[1].startswith("hint: ") and hint in lines[1]
 
 
-def test_pull_without_a_result(runtime):
+def test_a_pull_without_an_image_id_in_the_response_fails(runtime):
     runtime.methods["Pull"] = lambda request, context: iter([message(layer("a", DONE))])
     status, text, errors = runtime.run("pull", "app")
     assert (status, text) == (1, "")
     assert errors.endswith('hawser: pull "app": the runtime returned no image ID\n')
 
 
-def test_pull_of_too_many_layers(runtime):
+def test_a_pull_with_too_many_layers_fails(runtime):
     def serve(request, context):
         for i in range(5000):
             yield message((1, message((1, "sha256:%d" % i))))
@@ -477,7 +477,7 @@ def credentials(request):
     return {n: v.decode() for n, v in fields(dict(fields(request)).get(2, b""))}
 
 
-def test_pull_options(runtime):
+def test_pull_options_are_sent_to_the_runtime(runtime):
     seen = []
     serve_pull(runtime, seen)
     runtime.run("pull", "app", "--creds", "ann:se:cret", "--platform", "linux/arm64")
@@ -492,7 +492,7 @@ def test_pull_options(runtime):
     assert len(seen) == 3
 
 
-def test_pull_asks_for_the_password(runtime):
+def test_a_pull_prompts_for_the_password(runtime):
     seen = []
     serve_pull(runtime, seen)
     t = runtime.terminal("pull", "-q", "app", "--creds", "ann")
@@ -517,13 +517,13 @@ def test_ctrl_c_at_the_password_prompt_restores_the_echo(runtime):
     assert "Interrupted system call" in t.shown and "/hawser.v1.Images/Pull" not in runtime.asked
 
 
-def test_pull_without_a_terminal_for_the_password(runtime):
+def test_a_pull_that_cannot_prompt_for_the_password_fails(runtime):
     done = subprocess.run([HAWSER, "--runtime", runtime.path, "pull", "app", "--creds", "ann"],
                           start_new_session=True, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     assert done.returncode == 1 and "use --password-stdin to read it from standard input" in done.stderr
 
 
-def test_pull_with_cri(runtime):
+def test_a_pull_uses_cri_if_the_runtime_lacks_hawser_v1(runtime):
     seen = []
 
     def serve(request, context):
@@ -556,7 +556,7 @@ def data_of(seen):
     return b"".join(v for request in seen for n, v in request if n == 3)
 
 
-def test_load(runtime, tmp_path):
+def test_load_sends_the_archive_and_prints_the_images(runtime, tmp_path):
     archive, seen = os.urandom(3_000_000), []
     (tmp_path / "a.tar").write_bytes(archive)
     serve_load(runtime, seen)
@@ -574,7 +574,7 @@ def test_load(runtime, tmp_path):
     assert value == {"images": [{"id": ID, "names": ["a:1", "b:1"]}, {"id": OTHER, "names": []}]}
 
 
-def test_load_that_fails(runtime, tmp_path):
+def test_a_failed_load_prints_the_error(runtime, tmp_path):
     status, text, errors = runtime.run("load", tmp_path / "none")
     assert (status, text) == (1, "") and "open %s/none: No such file" % tmp_path in errors
     runtime.methods["Load"] = lambda requests, context: fail(context, "INVALID_ARGUMENT", "no archive")
@@ -595,7 +595,7 @@ def serve_save(runtime, archive, seen=None, error=None):
     runtime.methods["Save"] = serve
 
 
-def test_save(runtime, tmp_path):
+def test_save_writes_the_archive_to_a_file_or_to_standard_output(runtime, tmp_path):
     archive, seen = os.urandom(3_000_000), []
     serve_save(runtime, archive, seen)
     assert runtime.run("save", "a:1", "b:1", text=False) == (0, archive, "")
@@ -612,7 +612,7 @@ def test_save(runtime, tmp_path):
     assert status == 1 and "cannot write an archive to a terminal" in shown
 
 
-def test_save_that_fails_does_not_change_the_file(runtime, tmp_path):
+def test_a_failed_save_does_not_change_the_file(runtime, tmp_path):
     serve_save(runtime, b"x" * 1_000_000, error="layer lost")
     file = tmp_path / "out/a.tar"
     file.parent.mkdir()
@@ -629,7 +629,7 @@ def test_save_that_fails_does_not_change_the_file(runtime, tmp_path):
     assert done.returncode == 1 and "write the archive: " in done.stderr
 
 
-def test_save_that_is_interrupted_leaves_no_file(runtime, tmp_path):
+def test_an_interrupted_save_leaves_no_file(runtime, tmp_path):
     arrived, over = threading.Event(), threading.Event()
 
     def serve(request, context):
@@ -648,7 +648,7 @@ def test_save_that_is_interrupted_leaves_no_file(runtime, tmp_path):
     assert over.wait(LONG) and os.listdir(tmp_path / "out") == []
 
 
-def test_progress_of_archives_on_a_terminal(runtime, tmp_path):
+def test_load_and_save_show_progress_on_a_terminal(runtime, tmp_path):
     archive, file = b"x" * 2_000_000, tmp_path / "a.tar"
     file.write_bytes(archive)
     serve_load(runtime, [])
@@ -676,7 +676,7 @@ def serve_verify(runtime, states, seen=None):
     runtime.methods["Verify"] = serve
 
 
-def test_verify(runtime):
+def test_verify_lists_each_layer_and_fails_if_one_is_damaged(runtime):
     seen = []
     serve_verify(runtime, [0, 0], seen)
     assert runtime.run("image", "verify") == (0, (
@@ -714,7 +714,7 @@ def serve_info(runtime):
         ImageFsInfo=lambda request, context: message((1, usage)))
 
 
-def test_info(runtime):
+def test_info_shows_the_runtime_and_the_daemon(runtime):
     serve_info(runtime)
     plain = ("hawser        0.2.0\n"
              "runtime       fake 7.1\n"
@@ -742,7 +742,7 @@ def test_info(runtime):
     assert json.loads(runtime.run("info", "--json")[1])["daemon"]["pid"] == 42
 
 
-def test_version(runtime, tmp_path):
+def test_version_shows_hawser_and_the_runtime(runtime, tmp_path):
     assert runtime.run("version") == (
         0, "hawser        0.2.0\nruntime       fake 7.1\napi           CRI v1\n", "")
     value = json.loads(runtime.run("version", "--json")[1])
@@ -751,7 +751,7 @@ def test_version(runtime, tmp_path):
     assert (status, text) == (1, "hawser        0.2.0\n") and "is hawser-cri running?" in errors
 
 
-def test_runtime_without_cri(runtime):
+def test_a_runtime_without_cri_is_reported_with_a_hint(runtime):
     """Like containerd with its CRI plugin disabled."""
     for words in (["images"], ["pull", "a"], ["image", "inspect", "a"]):
         status, text, errors = runtime.run(*words)
@@ -763,7 +763,7 @@ def test_runtime_without_cri(runtime):
 
 
 @pytest.mark.parametrize("words", [["load"], ["save", "a"], ["image", "verify"]])
-def test_call_that_is_not_supported(runtime, words):
+def test_an_unsupported_call_is_reported_with_a_hint(runtime, words):
     name = " ".join(w for w in words if w != "a")
     status, text, errors = runtime.run(*words, stdin=b"x")
     assert (status, text) == (1, "")

@@ -85,7 +85,7 @@ def run(request, server):
     return lambda *words, **more: hawser("--runtime", "unix:" + socket, *words, **more)
 
 
-def test_pull_list_inspect_and_remove_an_image(run, server, image):
+def test_an_image_is_pulled_listed_inspected_and_removed(run, server, image):
     name, image_id = server.host + "/app:latest", digest(image.config)
     status, text, errors = run("pull", name)
     assert status == 0, errors
@@ -122,7 +122,7 @@ def test_pull_list_inspect_and_remove_an_image(run, server, image):
     assert run("images", "-q", name) == (0, "", "")
 
 
-def test_a_pull_with_credentials(run, server):
+def test_a_pull_succeeds_only_with_the_correct_password(run, server):
     def before(handler):
         if handler.headers.get("Authorization") == basic("ann", "secret"):
             return False
@@ -137,13 +137,13 @@ def test_a_pull_with_credentials(run, server):
     assert (status, text) == (1, "") and name in errors and "wrong" not in errors
 
 
-def test_pull_an_image_that_does_not_exist(run, server):
+def test_the_pull_of_a_missing_image_fails_with_a_hint(run, server):
     status, text, errors = run("pull", server.host + "/app:none")
     assert (status, text) == (1, "") and server.host + "/app:none" in errors
     assert "hint: check name and tag" in errors
 
 
-def test_info_and_version(run):
+def test_info_shows_conditions_image_store_and_version(run):
     status, text, errors = run("info")
     assert (status, errors) == (0, "")
     assert "\nRuntimeReady  yes\n" in text and "\nNetworkReady  no: " in text
@@ -153,7 +153,7 @@ def test_info_and_version(run):
 
 
 @pytest.mark.parametrize("words", [["load"], ["save", "a"], ["image", "verify"]])
-def test_containerd_does_not_support(containerd, words):
+def test_commands_that_containerd_does_not_support_fail(containerd, words):
     version = containerd.ctr("version").split("Server:")[1].split("Version:")[1].split()[0]
     status, text, errors = hawser("--runtime", "unix:" + containerd.socket, *words, stdin=b"x")
     assert (status, text) == (1, "")
@@ -161,7 +161,7 @@ def test_containerd_does_not_support(containerd, words):
         " ".join(w for w in words if w != "a"), version))
 
 
-def test_progress(daemon, server, image):
+def test_a_pull_with_hawser_cri_shows_progress(daemon, server, image):
     name = server.host + "/app:latest"
     words = ("--runtime", "unix:" + daemon.socket, "pull", name)
     status, text, errors = hawser(*words)
@@ -175,13 +175,13 @@ def test_progress(daemon, server, image):
     assert hawser("--runtime", "unix:" + daemon.socket, "rmi", name)[0] == 0
 
 
-def test_info_of_hawser_cri(daemon):
+def test_info_of_hawser_cri_shows_process_and_root_directory(daemon):
     text = hawser("--runtime", "unix:" + daemon.socket, "info")[1]
     assert "process       %d, running for " % daemon.process.pid in text
     assert "root          %s\n" % (daemon.dir / "root") in text
 
 
-def test_an_image_created_with_umoci(registry, containerd, tmp_path):
+def test_an_image_created_with_umoci_is_pulled_and_inspected(registry, containerd, tmp_path):
     source, name = make_layout(tmp_path), "%s/busybox:one" % registry
     subprocess.run(["umoci", "config", "--image", source[4:], "--config.cmd", "/bin/sh", "--config.user",
                     "daemon"], check=True)
@@ -204,7 +204,7 @@ def test_an_image_created_with_umoci(registry, containerd, tmp_path):
     assert d.stop() == 0, d.log()
 
 
-def test_verify_and_repair(daemon, server, image):
+def test_verify_finds_a_damaged_layer_and_repairs_it(daemon, server, image):
     name = server.host + "/app:latest"
 
     def run(*words):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-test_keep_blobs.py - stored blobs of layers, and hawser save of them
+test_keep_blobs.py - stored blobs of layers, and how hawser save writes them
 
 What:  with keep-blobs, or if a layer cannot be rebuilt from its files, the blob is stored and save
        writes it unchanged.

@@ -144,7 +144,7 @@ def test_a_saved_image_is_loaded_as_the_same_image(daemon, tmp_path, format):
     assert daemon.run("save", NAME, text=False) == (0, file.read_bytes(), "")
 
 
-def test_an_image_without_a_digest_is_not_repaired(daemon):
+def test_an_image_without_a_repository_digest_is_not_repaired(daemon):
     """The registry may have a different image with the same tag."""
     image = Image()
     daemon.load(oci((image, NAME)))
@@ -157,7 +157,7 @@ def test_an_image_without_a_digest_is_not_repaired(daemon):
     assert json.loads(daemon.run("images", "--json")[1])["images"][0]["id"] == digest(image.config)
 
 
-def test_an_archive_from_a_pipe(daemon):
+def test_an_archive_from_a_pipe_is_loaded(daemon):
     image = Image()
     saver = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     loader = subprocess.Popen([HAWSER, "--runtime", "unix:" + daemon.socket, "load"], stdin=saver.stdout,
@@ -169,7 +169,7 @@ def test_an_archive_from_a_pipe(daemon):
 
 @pytest.mark.skipif(not shutil.which("skopeo"), reason="skopeo is not installed")
 @pytest.mark.parametrize("format", ["oci-archive", "docker-archive"])
-def test_archives_of_skopeo(daemon, tmp_path, format):
+def test_archives_written_by_skopeo_are_loaded(daemon, tmp_path, format):
     image, layout, file = Image(), tmp_path / "layout", tmp_path / "archive.tar"
     with tarfile.open(fileobj=io.BytesIO(oci((image, "one")))) as t:
         t.extractall(layout)
@@ -182,7 +182,7 @@ def test_archives_of_skopeo(daemon, tmp_path, format):
     assert sorted(files.values()) == [b"one", b"two"]
 
 
-def test_docker_archives(daemon):
+def test_docker_archives_are_loaded(daemon):
     image = plain()
     expected = [(digest(image.config), ["docker.io/library/app:latest", "example.com/a/b:2"])]
     assert daemon.load(docker((image, ["app", "example.com/a/b:2"]))) == expected
@@ -192,7 +192,7 @@ def test_docker_archives(daemon):
     assert daemon.run("images", "-q")[1].strip() == digest(packed.config)
 
 
-def test_a_link_to_another_layer(daemon):
+def test_a_layer_that_is_a_link_to_another_member_is_loaded(daemon):
     image = plain()
     first, second = ("%s/layer.tar" % d[7:] for d in image.diff_ids)
     link, hard = tarfile.TarInfo(first), tarfile.TarInfo(second)
@@ -204,7 +204,7 @@ def test_a_link_to_another_layer(daemon):
     assert daemon.load(data) == [(digest(image.config), [NAME])]
 
 
-def test_names_from_the_archive_and_from_the_command_line(daemon):
+def test_names_on_the_command_line_replace_those_in_the_archive(daemon):
     image = Image()
     data = tar(LAYOUT, *blobs(image), index(entry(image, "b:2"), entry(image, "latest"),
                                             entry(image, None, annotations={
@@ -218,7 +218,7 @@ def test_names_from_the_archive_and_from_the_command_line(daemon):
     assert sorted(daemon.run("images", "--names")[1].split()) == sorted(names)
 
 
-def test_two_images_in_one_archive(daemon):
+def test_two_images_in_one_archive_are_loaded(daemon):
     base = directory("etc") + member("etc/name", data=b"one") + END
     a, b = plain(base), plain(base, member("etc/b", data=b"b") + END)
     for data in (oci((a, "a:1"), (b, "b:1")), docker((a, ["a:1"]), (b, ["b:1"]))):
@@ -230,7 +230,7 @@ def test_two_images_in_one_archive(daemon):
                                                         "INVALID_ARGUMENT", "--name", NAME)
 
 
-def test_the_image_for_this_platform_is_chosen_from_an_index(daemon):
+def test_the_image_for_this_platform_is_selected_from_an_index(daemon):
     image, other = Image(), Image(architecture="s390x")
     nested = index_of((other, {"os": "linux", "architecture": "s390x"}),
                       (image, {"os": "linux", "architecture": json.loads(image.config)["architecture"]}))
@@ -242,14 +242,14 @@ def test_the_image_for_this_platform_is_chosen_from_an_index(daemon):
     assert "no image for linux/" in daemon.refuses(oci((other, NAME)), "NOT_FOUND")
 
 
-def test_an_image_that_exists(daemon):
+def test_loading_an_existing_image_succeeds_and_adds_its_name(daemon):
     image = Image()
     assert daemon.load(oci((image, NAME))) == daemon.load(oci((image, NAME)))
     daemon.load(oci((image, "example.com/app:2")))
     assert daemon.run("images", "--names")[1].split() == [NAME, "example.com/app:2"]
 
 
-def test_progress_on_a_terminal(daemon, tmp_path):
+def test_a_load_on_a_terminal_shows_progress(daemon, tmp_path):
     file = tmp_path / "image.tar"
     file.write_bytes(oci((Image(), NAME)))
     status, shown = Terminal("--runtime", "unix:" + daemon.socket, "load", str(file)).end()
@@ -258,7 +258,7 @@ def test_progress_on_a_terminal(daemon, tmp_path):
 
 # ---- invalid archives ----------------------------------------------------------------------------
 
-def test_a_truncated_archive(daemon, tmp_path):
+def test_a_truncated_archive_is_refused(daemon, tmp_path):
     image = plain(member("x", data=os.urandom(10000)) + END)
     data, file = oci((image, NAME)), tmp_path / "half.tar"
     file.write_bytes(data[:2000])
@@ -269,7 +269,7 @@ def test_a_truncated_archive(daemon, tmp_path):
     assert daemon.refuses(without_end, "INVALID_ARGUMENT").startswith("hawser: standard input: load image 1 ")
 
 
-def test_files_that_are_not_image_archives(daemon):
+def test_files_that_are_not_image_archives_are_refused(daemon):
     assert "is empty" in daemon.refuses(b"", "INVALID_ARGUMENT")
     assert "neither an OCI image layout nor" in daemon.refuses(tar(("a", b"b")), "INVALID_ARGUMENT")
     assert "not a tar header" in daemon.refuses(os.urandom(4096), "DATA_LOSS")
@@ -278,7 +278,7 @@ def test_files_that_are_not_image_archives(daemon):
 
 
 @pytest.mark.parametrize("which", ["config", "manifest", "layer"])
-def test_a_digest_mismatch(daemon, which):
+def test_a_blob_with_a_wrong_digest_is_refused(daemon, which):
     image = Image()
     wrong = {"config": image.config, "manifest": image.manifest, "layer": image.packed[1]}[which]
     changed = [(n, bytes([*d[:-1], d[-1] ^ 1]) if d == wrong else d) for n, d in blobs(image)]
@@ -288,7 +288,7 @@ def test_a_digest_mismatch(daemon, which):
 
 
 @pytest.mark.parametrize("which", ["config", "manifest", "layer"])
-def test_a_missing_blob(daemon, which):
+def test_an_archive_with_a_missing_blob_is_refused(daemon, which):
     image = Image()
     gone = {"config": image.config, "manifest": image.manifest, "layer": image.packed[1]}[which]
     data = tar(LAYOUT, *(b for b in blobs(image) if b[1] != gone), index(entry(image)))
@@ -296,7 +296,7 @@ def test_a_missing_blob(daemon, which):
     assert "(%s)" % NAME in said and digest(gone)[7:] in said and said.endswith("is missing")
 
 
-def test_a_docker_archive_with_wrong_layers(daemon):
+def test_a_docker_archive_with_wrong_layers_is_refused(daemon):
     image, other = plain(), plain(member("x", data=b"y") + END)
     listed = [{"Config": "c.json", "RepoTags": [NAME], "Layers": ["0", "1"]}]
     wrong = tar(("c.json", image.config), ("0", image.packed[0]), ("1", other.packed[0]),
@@ -311,13 +311,13 @@ def test_a_docker_archive_with_wrong_layers(daemon):
 
 
 @pytest.mark.parametrize("name", ["../out", "a/../../out", "/out"])
-def test_member_names_outside_the_archive(daemon, tmp_path, name):
+def test_member_names_that_escape_the_archive_are_refused(daemon, tmp_path, name):
     said = daemon.refuses(tar((name, b"x")), "DATA_LOSS")
     assert 'member "%s": path escapes the archive' % name in said
     assert not pathlib.Path("/out").exists()
 
 
-def test_links_in_a_loop_or_to_the_outside(daemon):
+def test_links_in_a_loop_or_to_the_outside_are_refused(daemon):
     image = plain()
     for target in ("b", "../../../etc/passwd", "/etc/passwd"):
         a, b = tarfile.TarInfo("a"), tarfile.TarInfo("b")
@@ -328,36 +328,36 @@ def test_links_in_a_loop_or_to_the_outside(daemon):
         assert "layer a is missing" in daemon.refuses(data, "DATA_LOSS")
 
 
-def test_an_invalid_image_name(daemon):
+def test_an_invalid_image_name_is_refused(daemon):
     said = daemon.refuses(oci((Image(), "UPPER:case")), "DATA_LOSS")
     assert "UPPER:case" in said
     assert "UPPER" in daemon.refuses(oci((Image(), NAME)), "INVALID_ARGUMENT", "--name", "UPPER")
 
 
-def test_a_truncated_member_of_huge_size(daemon):
+def test_a_truncated_member_of_huge_size_is_refused(daemon):
     info = tarfile.TarInfo("endless")
     info.size = 1 << 60
     head = info.tobuf(tarfile.GNU_FORMAT)
     assert "inside endless" in daemon.refuses(head + bytes(1 << 20), "DATA_LOSS")
 
 
-def test_too_many_members(daemon):
+def test_an_archive_with_too_many_members_is_refused(daemon):
     data = b"".join(member("m%d" % i) for i in range(16385)) + END
     assert "more than 16384 members" in daemon.refuses(data, "RESOURCE_EXHAUSTED")
 
 
-def test_a_document_that_is_too_large(daemon):
+def test_a_document_that_is_too_large_is_refused(daemon):
     data = tar(LAYOUT, ("index.json", bytes(5 << 20)))
     assert "index.json is too large: 5242880 bytes" in daemon.refuses(data, "RESOURCE_EXHAUSTED")
 
 
-def test_a_valid_image_beside_an_invalid_one(daemon):
+def test_one_invalid_image_fails_the_load_of_all_images(daemon):
     a, b = Image(), Image([member("b") + END])
     data = tar(LAYOUT, *blobs(a), index(entry(a, "a:1"), entry(b, "b:1")))
     assert "load image 2 from the archive (docker.io/library/b:1)" in daemon.refuses(data, "DATA_LOSS")
 
 
-def test_a_hostile_layer(daemon):
+def test_a_layer_that_escapes_its_root_is_refused(daemon):
     image = Image([member("../outside", data=b"x") + END])
     before = daemon.dir / "root/tmp/outside"
     said = daemon.refuses(oci((image, NAME)), "DATA_LOSS")
@@ -393,7 +393,7 @@ def piece(data):
     return b"\x1a" + head + bytes([size]) + data
 
 
-def test_a_client_that_disconnects(daemon):
+def test_the_archive_is_deleted_when_the_client_disconnects(daemon):
     def archives():
         fds = pathlib.Path("/proc/%d/fd" % daemon.process.pid)
         return [fd for fd in fds.iterdir() if os.readlink(fd).endswith("/archive (deleted)")]
@@ -428,7 +428,7 @@ def test_the_process_that_reads_the_archive_has_no_privileges(tmp_path):
         socket.send_fds(ours, [struct.pack("<IB", len(job), JOB) + job], [file.fileno()])
         while Puller.receive(ours)[0] != CONFIG:
             pass
-        # now it waits for the PLAN message
+        # now hawser-fetch waits for the PLAN message
         (reader,) = subprocess.run(["pgrep", "-P", str(fetch.pid)], check=True, capture_output=True).stdout.split()
         status = status_from_err(int(reader))
         assert status["Uid"].split() == status["Gid"].split() == ["54321"] * 4

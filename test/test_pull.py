@@ -167,8 +167,8 @@ def test_existing_documents_must_have_the_expected_size(server, start):
     assert answer[:3] == ["error", "74", "15"] and "size mismatch: got %d bytes, want %d" % (size, size + 7) in answer[3]
 
 
-def test_another_program_may_open_the_database(server, start):
-    """SQLite removes the log with the last connection: that must not be the other program's."""
+def test_another_program_can_open_the_database(server, start):
+    """SQLite removes the log when the last connection closes. The daemon must still have its own open then."""
     server.add(Image())
     daemon = start()
     assert daemon.pull(server.host + "/app")[0] == "ok"
@@ -182,7 +182,7 @@ def test_another_program_may_open_the_database(server, start):
     assert len(start().images()) == 2
 
 
-def test_the_registry_is_asked_even_if_the_image_exists(server, start):
+def test_a_pull_asks_the_registry_even_if_the_image_exists(server, start):
     image = Image()
     server.add(image)
     daemon = start()
@@ -405,12 +405,12 @@ def test_after_a_timeout_the_next_registry_is_tried(server, start):
     mirror.close()
 
 
-def test_a_malformed_reference(server, start):
+def test_a_malformed_reference_is_refused(server, start):
     answer = start().pull(server.host + "/Not:a:name")
     assert answer[:3] == ["error", "22", "3"]
 
 
-def test_a_full_disk(server, start, tmp_path):
+def test_a_pull_to_a_full_disk_fails_and_leaves_nothing(server, start, tmp_path):
     image = Image([member("f", data=random.Random(1).randbytes(6 << 20)) + END])
     server.add(image)
     (tmp_path / "store").mkdir()
@@ -475,7 +475,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("what", BAD)
-def test_hawser_fetch_that(what, server, start, tmp_path):
+def test_a_pull_fails_if_hawser_fetch_misbehaves(what, server, start, tmp_path):
     text, error = BAD[what]
     daemon = start(program=script(tmp_path / "fetch", text))
     answer = daemon.pull(server.host + "/app")
@@ -490,7 +490,7 @@ def test_hawser_fetch_that_hangs_is_killed(server, start, tmp_path):
     assert daemon.images() == [] and daemon.layers() == []
 
 
-def test_hawser_fetch_cannot_be_started(server, start, tmp_path):
+def test_a_pull_fails_if_hawser_fetch_cannot_be_started(server, start, tmp_path):
     answer = start(program=tmp_path / "missing").pull(server.host + "/app")
     assert answer[:3] == ["error", "2", "13"] and "No such file" in answer[3]
 
@@ -578,7 +578,7 @@ def test_a_standby_process_exits_when_the_daemon_is_killed(server, start):
 @pytest.mark.parametrize("which, error", [(0, "hawser-fetch exited unexpectedly: signal: killed"),
                                           (1, "fetcher exited unexpectedly"),
                                           (2, "unpacker exited unexpectedly")])
-def test_a_process_killed_while_a_layer_is_fetched(which, error, server, start):
+def test_a_pull_fails_if_one_of_its_processes_is_killed(which, error, server, start):
     image = Image()
     server.add(image)
     gate = Gate(server, image)

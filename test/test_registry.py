@@ -45,7 +45,7 @@ def start(tmp_path):
 
 
 def check_pulls(run, name):
-    """A pull succeeds with the right password, and fails with a wrong one and without one."""
+    """A pull succeeds with the correct password, and fails with a wrong password and without one."""
     status, _, errors = run("pull", name)
     assert status != 0 and name in errors and "401" in errors, errors
     status, _, errors = run("pull", "--creds", USER + ":wrong", name)
@@ -55,11 +55,11 @@ def check_pulls(run, name):
     assert status == 0, errors
     assert text.startswith(name.rpartition(":")[0] + "@sha256:")
     assert run("images", "--names")[1] == name + "\n"
-    # an image in the store does not make a pull without credentials succeed
+    # a pull without credentials fails even if the image is already in the store
     assert run("pull", name)[0] != 0
 
 
-def test_pull_with_a_password_over_tls(layout, start, tmp_path):
+def test_a_pull_over_tls_requires_the_authority_and_the_password(layout, start, tmp_path):
     authority = make_authority(tmp_path / "authority")
     (tmp_path / "htpasswd").write_text("%s:%s\n" % (USER, crypt.crypt(
         PASSWORD, crypt.mksalt(crypt.METHOD_BLOWFISH, rounds=1 << 4))))
@@ -111,7 +111,7 @@ def tokens(tmp_path):
     s.close()
 
 
-def test_pull_with_tokens(layout, tokens, start, tmp_path):
+def test_a_pull_with_tokens_requires_the_password(layout, tokens, start, tmp_path):
     with docker_registry(tmp_path, {"token": {
             "realm": tokens.url + "/token", "service": "registry", "issuer": "test",
             "rootcertbundle": str(tokens.authority / "ca.crt")}}) as host:

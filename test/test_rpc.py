@@ -5,8 +5,8 @@ test/test_rpc.py - src/rpc against Google's gRPC (python3-grpcio), as server and
 
 What:  our server is called by grpcio, then our client calls a grpcio server; then clients that send
        malformed or excessive frames to our server.
-How:   messages are plain bytes on both sides, so no protobuf is involved. Our side are the programs
-       of test/rpc. Under a sanitizer a report changes the server's exit status.
+How:   messages are plain bytes on both sides, so no protobuf is involved. Our client and server are
+       the programs in test/rpc. A report of a sanitizer changes the server's exit status.
 """
 import concurrent.futures
 import os
@@ -26,7 +26,7 @@ grpc = pytest.importorskip("grpc", reason="python3-grpcio is not installed")
 
 PROGRAMS = pathlib.Path(os.environ["HAWSER_BUILD"]) / "test/rpc"
 SERVICE = "/sample.Sample/"
-LONG = 60  # s: reached only when something is broken
+LONG = 60  # seconds; reached only if a test fails
 FUZZ_SECONDS = 3
 
 
@@ -87,13 +87,13 @@ def error_of(call, *arguments, **more):
     return caught.value.code(), caught.value.details()
 
 
-def test_grpcio_client_calls(channel):
+def test_a_grpcio_client_gets_responses(channel):
     assert unary(channel, "Echo", b"hello \x00\xff") == b"hello \x00\xff"
     assert unary(channel, "Echo", b"") == b""
     assert unary(channel, "Sleep", b"1") == b"slept"
 
 
-def test_grpcio_client_gets_code_and_text(channel):
+def test_a_grpcio_client_gets_the_code_and_text_of_an_error(channel):
     assert error_of(unary, channel, "Fail", "5 keine \"größe\" 100 %\n".encode()) == (
         grpc.StatusCode.NOT_FOUND, "keine \"größe\" 100 %\n")
     for code in grpc.StatusCode:
@@ -102,13 +102,13 @@ def test_grpcio_client_gets_code_and_text(channel):
             assert error_of(unary, channel, "Fail", b"%d x" % number) == (code, "x")
 
 
-def test_grpcio_client_unknown_method(channel):
+def test_a_grpcio_client_gets_unimplemented_for_an_unknown_method(channel):
     code, text = error_of(unary, channel, "Nonsense")
     assert code == grpc.StatusCode.UNIMPLEMENTED
     assert text == "unknown method /sample.Sample/Nonsense"
 
 
-def test_grpcio_client_large_messages(channel):
+def test_a_grpcio_client_can_send_messages_up_to_the_limit(channel):
     large = os.urandom(16 << 20)
     assert unary(channel, "Echo", large) == large
     code, text = error_of(unary, channel, "Echo", large + b"x")
@@ -117,7 +117,7 @@ def test_grpcio_client_large_messages(channel):
     assert unary(channel, "Echo", b"after") == b"after"
 
 
-def test_grpcio_client_streams(channel):
+def test_a_grpcio_client_streams_in_both_directions(channel):
     count = channel.unary_stream(SERVICE + "Count")
     assert [len(m) for m in count(b"50 200000", timeout=LONG)] == [200000] * 50
     total = channel.stream_unary(SERVICE + "Sum")
@@ -128,7 +128,7 @@ def test_grpcio_client_streams(channel):
     assert list(count(b"0 0", timeout=LONG)) == []
 
 
-def test_grpcio_client_compression_is_refused(server):
+def test_a_compressed_message_of_a_grpcio_client_is_refused(server):
     """As compression.md requires: UNIMPLEMENTED, and the encodings that are supported."""
     with dial(server) as c:
         code, text = error_of(unary, c, "Echo", b"x" * 10000,
@@ -137,12 +137,12 @@ def test_grpcio_client_compression_is_refused(server):
         assert unary(c, "Echo", b"x") == b"x"
 
 
-def test_grpcio_client_deadline(channel):
+def test_a_call_of_a_grpcio_client_ends_at_its_deadline(channel):
     assert error_of(unary, channel, "Sleep", b"2000000",
                     timeout=0.2)[0] == grpc.StatusCode.DEADLINE_EXCEEDED
 
 
-def test_grpcio_client_cancels(channel, server):
+def test_handlers_end_when_a_grpcio_client_cancels_its_calls(channel, server):
     before = server.threads()
     calls = [channel.unary_unary(SERVICE + "Sleep").future(b"2000000", timeout=LONG)
              for _ in range(20)]
@@ -186,7 +186,7 @@ def error_or_none(channel):
     return None
 
 
-def test_grpcio_client_keepalive_pings(server):
+def test_frequent_keepalive_pings_do_not_close_the_connection(server):
     """Frequent pings do not end the connection."""
     options = {"grpc.keepalive_time_ms": 20, "grpc.keepalive_timeout_ms": 1000 * LONG,
                "grpc.http2.max_pings_without_data": 0,
@@ -195,7 +195,7 @@ def test_grpcio_client_keepalive_pings(server):
         assert unary(c, "Sleep", b"500") == b"slept"
 
 
-def test_grpcio_client_survives_a_drain(server, channel):
+def test_a_call_of_a_grpcio_client_completes_during_a_drain(server, channel):
     call = channel.unary_unary(SERVICE + "Sleep").future(b"300", timeout=LONG)
     wait_until(lambda: server.threads() > 1)
     unary(channel, "Echo", b"x")
@@ -203,7 +203,7 @@ def test_grpcio_client_survives_a_drain(server, channel):
     assert call.result(LONG) == b"slept"
 
 
-def test_a_server_without_descriptors_recovers(tmp_path):
+def test_a_server_that_ran_out_of_descriptors_recovers(tmp_path):
     """Connections that cannot be accepted wait, without a busy loop in the server."""
     s = Server(str(tmp_path / "poor"), prefix=["prlimit", "--nofile=20"])
     crowd = [socket.socket(socket.AF_UNIX) for _ in range(40)]
@@ -296,33 +296,33 @@ def call(path, method, *messages, ms=1000 * LONG):
     return done.returncode, done.stdout
 
 
-def test_grpcio_server_answers(their_server):
+def test_our_client_gets_responses_of_a_grpcio_server(their_server):
     assert call(their_server, "Echo", "hello") == (0, "hello\n")
     assert call(their_server, "Echo", "@16777216") == (0, "@16777216\n")
 
 
-def test_grpcio_server_gives_code_and_text(their_server):
+def test_our_client_gets_the_code_and_text_of_an_error(their_server):
     assert call(their_server, "Fail", "5 keine \"größe\" 100 %") == (
         1, "NOT_FOUND keine \"größe\" 100 %\n")
     status, text = call(their_server, "Nonsense", "")
     assert status == 1 and text.startswith("UNIMPLEMENTED ")
 
 
-def test_grpcio_server_streams(their_server):
+def test_our_client_streams_with_a_grpcio_server(their_server):
     assert call(their_server, "Count", "40 200000") == (0, "@200000\n" * 40)
     assert call(their_server, "Sum", *["@100000"] * 100) == (0, "100 10000000\n")
     status, text = call(their_server, "Count", "2 17000000")
     assert status == 1 and text.startswith("RESOURCE_EXHAUSTED message too large: 17000000 bytes")
 
 
-def test_grpcio_server_receives_the_deadline(their_server):
+def test_a_grpcio_server_receives_the_deadline_of_our_client(their_server):
     status, text = call(their_server, "Left", "", ms=1000000)
     assert status == 0 and 1000 - LONG < int(text) <= 1000
-    status, text = call(their_server, "Sleep", "", ms=200)  # client or server, whichever notices it first
+    status, text = call(their_server, "Sleep", "", ms=200)  # the error comes from the client or the server, whichever is first
     assert (status, text.lower()) == (1, "deadline_exceeded deadline exceeded\n")
 
 
-def test_missing_socket(tmp_path):
+def test_our_client_reports_a_missing_socket(tmp_path):
     status, text = call(str(tmp_path / "missing"), "Echo", "x")
     assert status == 1 and text.startswith("INTERNAL connect to ")
 
@@ -393,7 +393,7 @@ def send_frames(path, data, r):
 
 
 def test_malformed_frames_do_not_harm_other_threads(server, channel):
-    """The server keeps working. The assertion message has the seed that failed."""
+    """The server continues to work. The assertion message contains the seed that failed."""
     unary(channel, "Echo", b"x")
     descriptors = server.descriptors()
     end = time.monotonic() + FUZZ_SECONDS
@@ -410,7 +410,7 @@ def test_malformed_frames_do_not_harm_other_threads(server, channel):
     assert seed > 20
 
 
-def test_reset_flood_closes_the_connection(server, channel):
+def test_a_flood_of_resets_closes_the_connection(server, channel):
     with socket.socket(socket.AF_UNIX) as s:
         s.settimeout(LONG)
         s.connect(server.path)
@@ -426,7 +426,7 @@ def test_reset_flood_closes_the_connection(server, channel):
     assert unary(channel, "Echo", b"x") == b"x"
 
 
-def test_server_stops_reading_from_a_client_that_does_not_read(server, channel):
+def test_the_server_stops_reading_from_a_client_that_does_not_read(server, channel):
     """Responses to refused calls accumulate for such a client, so the server stops reading."""
     with socket.socket(socket.AF_UNIX) as s:
         s.settimeout(2)
@@ -449,7 +449,7 @@ def headers_of(s, n):
     return flags
 
 
-def test_unread_responses_are_bounded(server, channel):
+def test_the_server_limits_the_responses_that_it_buffers(server, channel):
     """The window of each call is closed: the server buffers responses up to its limit."""
     message = bytes(1) + struct.pack(">I", 1 << 20) + bytes(1 << 20)
     parts = [message[at:at + 16384] for at in range(0, len(message), 16384)]

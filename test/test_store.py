@@ -30,7 +30,7 @@ PUT = ("put", "new", "one", "two", "three")
 CHANGES = ("write", "pwrite64", "openat", "mkdirat", "renameat", "renameat2", "fchmod", "fchown",
            "ftruncate", "unlinkat", "linkat", "symlinkat", "fsetxattr", "utimensat")
 
-pytestmark = pytest.mark.skipif(not shutil.which("strace"), reason="no strace")
+pytestmark = pytest.mark.skipif(not shutil.which("strace"), reason="strace is not installed")
 
 
 FORKS = ("fork", "vfork", "clone", "clone3")
@@ -185,7 +185,7 @@ def test_layers_are_synced_before_they_are_renamed(root):
     assert find_violations(text, root) == []
 
 
-def test_removal_syncs_the_rows_before_it_moves_files_and_reports_success(root):
+def test_a_removal_syncs_the_database_before_it_moves_layers(root):
     subprocess.run([STORE, str(root), *PUT], check=True, stdout=subprocess.DEVNULL)
     text = trace(root, STORE, str(root), "remove", "new")
     calls = parse(text)
@@ -200,7 +200,7 @@ def test_removal_syncs_the_rows_before_it_moves_files_and_reports_success(root):
 
 
 def syncs_of(calls, root):
-    """For each sync before the answer: its name, its number among calls of this name, what it syncs."""
+    """For each sync before success is reported: its name, its number among calls of this name, what it syncs."""
     counts = {}
     end = index_of_answer(calls)
     for call in calls[:end]:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-test/test_traffic.py - connectivity and source addresses between all places, ours beside upstream
+test/test_traffic.py - connectivity and source addresses between all places, compared with upstream
 
 What:  two hosts, each a namespace with its own pods and a neighbour; one has our plugins, the other
        Debian's package of upstream's plugins. Every row of MATRIX is one request, from one place to
@@ -367,7 +367,7 @@ class Requests:
     def receive(self, request, one):
         try:
             answer = one.recv(99).decode()
-        except OSError:  # refused or unreachable: counts as no answer
+        except OSError:  # refused or unreachable: there will be no answer
             return
         finally:
             if request[4] == "tcp":
@@ -436,12 +436,12 @@ def compare(expected, found):
         pytest.fail("\n".join(wrong), pytrace=False)
 
 
-def test_our_traffic_is_as_in_the_matrix(answers):
+def test_our_answers_equal_those_of_the_matrix(answers):
     hosts, found = answers
     compare(dict(requests(hosts["ours"])), found["ours"])
 
 
-def test_upstreams_traffic_differs_only_in_the_named_rows(answers):
+def test_upstreams_answers_differ_only_in_the_listed_rows(answers):
     hosts, found = answers
     if "upstream" not in found:
         pytest.skip("containernetworking-plugins is not installed")
@@ -451,6 +451,6 @@ def test_upstreams_traffic_differs_only_in_the_named_rows(answers):
     compare(expected, found["upstream"])
 
 
-def test_check_succeeds_after_the_traffic(answers):
+def test_check_succeeds_after_all_requests(answers):
     hosts, _ = answers
     hosts["ours"].check()

@@ -89,7 +89,7 @@ def test_times_out_of_range_are_clamped(layers):
     assert lstat(layers, "a").st_mtime > 2**31 and lstat(layers, "l").st_mtime < 0
 
 
-def test_links_devices_and_fifos(layers):
+def test_links_devices_and_fifos_are_created(layers):
     layers.unpack(member("f", data=b"x") + hardlink("h", "/f") + symlink("s", "../../etc/passwd", uid=3)
                   + member("c", b"3", major=1, minor=3, mode=0o666, uid=1) + member("b", b"4", major=259, minor=70000)
                   + member("p", b"6", mode=0o622))
@@ -108,7 +108,7 @@ def test_file_capabilities_survive_writing_and_chown(layers):
     assert xattrs(layers.root / "g") == {}
 
 
-def test_user_attributes_may_be_any_bytes(layers):
+def test_user_attributes_may_contain_any_bytes(layers):
     value = bytes(range(256))
     result = layers.unpack(pax(SCHILY__xattr__user__x=value, SCHILY__xattr__user__empty="")
                            + directory("d"))
@@ -132,12 +132,12 @@ def test_the_root_has_the_attributes_of_its_member(layers):
         assert (stat.S_IMODE(st.st_mode), st.st_uid, st.st_mtime) == (0o711, 9, 5)
 
 
-def test_the_later_of_two_members_of_one_path_wins(layers):
+def test_the_later_of_two_members_with_the_same_path_is_kept(layers):
     result = layers.unpack(member("f", data=b"old") + member("./f", data=b"new"))
     assert (layers.root / "f").read_bytes() == b"new" and not result["rebuildable"]
 
 
-def test_a_directory_twice_has_the_later_attributes(layers):
+def test_a_directory_that_is_listed_twice_has_the_later_attributes(layers):
     result = layers.unpack(directory("d", mode=0o700) + member("d/f") + directory("d", mode=0o755))
     assert names(layers.root) == ["d", "d/f"] and result["rebuildable"]
     assert stat.S_IMODE(lstat(layers, "d").st_mode) == 0o755
@@ -154,12 +154,12 @@ LONG = "/".join(["n" * 100] * 20)
     pax(path="other") + member("././@LongLink", b"L", LONG.encode()) + member("x", data=b"1"),
     pax(path="other") + pax(path=LONG) + member("x", data=b"1"),
 ])
-def test_long_names(layers, how):
+def test_long_names_are_read_from_pax_and_gnu_headers(layers, how):
     layers.unpack(how + member("y"))
     assert (layers.root / LONG).read_bytes() == b"1" and (layers.root / "y").exists()
 
 
-def test_an_empty_header_removes_an_earlier_one(layers):
+def test_an_empty_extended_header_cancels_an_earlier_one(layers):
     layers.unpack(pax(path="a") + member("x", b"x") + member("b")
                   + member("././@LongLink", b"L", b"c") + member("././@LongLink", b"L", b"\0")
                   + member("d") + member("././@LongLink", b"L", b"e") + member("x", b"L")
@@ -167,13 +167,13 @@ def test_an_empty_header_removes_an_earlier_one(layers):
     assert names(layers.root) == ["b", "d", "f"]
 
 
-def test_long_targets(layers):
+def test_long_link_targets_are_read_from_pax_and_gnu_headers(layers):
     layers.unpack(pax(linkpath=LONG) + symlink("a", "x")
                   + member("././@LongLink", b"K", LONG.encode() + b"\0") + symlink("b", "x"))
     assert os.readlink(layers.root / "a") == os.readlink(layers.root / "b") == LONG
 
 
-def test_only_ustar_headers_have_a_prefix(layers):
+def test_the_prefix_is_used_only_in_ustar_headers(layers):
     times = b"14000000000\0" * 2
     layers.unpack(header(b"f", more=b"dir/sub") + header(b"g", more=times, magic=b"ustar  \0")
                   + header(b"h", more=b"dir", magic=bytes(8)))
@@ -185,7 +185,7 @@ def test_a_prefix_in_a_gnu_header_written_by_old_go_is_used(layers):
     assert names(layers.root) == ["dir", "dir/sub", "dir/sub/f"]
 
 
-def test_numbers_in_every_format(layers):
+def test_numbers_in_every_format_are_decoded(layers):
     layers.unpack(member("a", uid=base256(4000000000, 8), gid=b"   17\0  ", mtime=b"17 " + bytes(9))
                   + pax(uid="3000000000", gid="5") + member("b", uid=1, gid=1)
                   + member("c", data=b"12345", size=base256(5, 12)))
@@ -194,7 +194,7 @@ def test_numbers_in_every_format(layers):
     assert lstat(layers, "a").st_mtime == 15 and lstat(layers, "c").st_size == 5
 
 
-def test_a_pax_size_overrides_that_of_the_header(layers):
+def test_a_size_in_a_pax_header_overrides_that_of_the_member(layers):
     data = pax(size="700") + header(b"f", size=0) + padded(b"x" * 700) + member("g")
     layers.unpack(data)
     assert lstat(layers, "f").st_size == 700 and names(layers.root) == ["f", "g"]
@@ -206,7 +206,7 @@ def test_global_headers_and_empty_values_are_ignored(layers):
     assert names(layers.root) == ["a", "c"]
 
 
-def test_a_name_with_a_slash_at_its_end_is_a_directory_in_v7_archives(layers):
+def test_a_name_with_a_trailing_slash_is_a_directory_in_v7_archives(layers):
     layers.unpack(member("d/", b"\0") + member("f", b"\0", b"x") + member("g", b"7", b"y"))
     assert stat.S_ISDIR(lstat(layers, "d").st_mode) and stat.S_ISREG(lstat(layers, "f").st_mode)
 
@@ -280,32 +280,32 @@ def test_sparse_files_have_their_holes(layers, form):
     assert layers.rebuild() == SPARSE[form] + member("g", data=b"behind") + END
 
 
-def test_padding_of_a_sparse_map_may_be_anything(layers):
+def test_the_padding_of_a_sparse_map_is_ignored(layers):
     data = (pax(GNU__sparse__major="1", GNU__sparse__minor="0", GNU__sparse__realsize="9000")
             + member("f", data=b"1\n4096\n5\n".ljust(BLOCK, b"\n") + b"12345"))
     layers.unpack(data)
     assert (layers.root / "f").read_bytes() == bytes(4096) + b"12345" + bytes(9000 - 4101)
 
 
-def test_an_empty_piece_marks_the_end(layers):
+def test_an_empty_piece_at_the_end_of_a_sparse_map_sets_the_size(layers):
     data = pax(GNU__sparse__map="0,1,1000000,0", GNU__sparse__size="1000000") + member("f", data=b"x")
     layers.unpack(data)
     assert lstat(layers, "f").st_size == 1000000
 
 
-def test_a_file_that_is_one_hole(layers):
+def test_a_sparse_file_without_data_is_one_hole(layers):
     layers.unpack(pax(GNU__sparse__map="", GNU__sparse__size="1000000") + member("f"))
     assert (lstat(layers, "f").st_size, lstat(layers, "f").st_blocks) == (1000000, 0)
 
 
 # ---- whiteouts ---------------------------------------------------------------------------------
 
-def test_a_whiteout_is_a_device_0_0(layers):
+def test_a_whiteout_becomes_a_device_with_number_0_0(layers):
     layers.unpack(directory("d") + member("d/.wh.gone") + member(".wh.a b"))
     assert is_whiteout(layers.root / "d/gone") and is_whiteout(layers.root / "a b")
 
 
-def test_an_opaque_directory_has_overlayfs_attribute(layers):
+def test_an_opaque_directory_gets_the_attribute_of_overlayfs(layers):
     layers.unpack(directory("d") + member("d/f") + member("d/.wh..wh..opq") + member("e/.wh..wh..opq"))
     assert is_opaque(layers.root / "d") and is_opaque(layers.root / "e")
     assert names(layers.root) == ["d", "d/f", "e"]
@@ -348,7 +348,7 @@ def unpack_over(layers, name, data, *below):
             for p in names(root) + ["."] if os.path.isdir(root / p)}
 
 
-def test_an_implied_directory_has_the_attributes_of_the_one_below(layers):
+def test_an_implied_directory_gets_its_attributes_from_the_layer_below(layers):
     unpack_over(layers, "0", directory(".", mode=0o711) + directory("tmp", mode=0o1777) + directory("a", uid=7)
         + directory("a/b", mode=0o700))
     unpack_over(layers, "1", member("a/b/x"), "0")
@@ -357,7 +357,7 @@ def test_an_implied_directory_has_the_attributes_of_the_one_below(layers):
                    "a/b": ("0o700", 0), "new": ("0o755", 0)}
 
 
-def test_an_implied_directory_is_new_if_the_one_below_is_hidden(layers):
+def test_an_implied_directory_gets_default_attributes_if_the_one_below_is_hidden(layers):
     unpack_over(layers, "0", directory("a", uid=7) + directory("a/b", uid=7) + directory("c", uid=7)
         + directory("d", uid=7) + directory("e", uid=7))
     unpack_over(layers, "1", directory("a") + member("a/.wh..wh..opq") + member(".wh.c") + member("d"), "0")
@@ -392,7 +392,7 @@ def test_a_moved_file_replaces_an_existing_one(layers):
 
 
 @pytest.mark.parametrize("target", ["a", "a/b", ".", "../../..", "b/../a"])
-def test_a_link_below_to_itself_or_outside_moves_nothing_outside(layers, target):
+def test_a_link_to_itself_or_outside_in_the_layer_below_moves_nothing_outside(layers, target):
     unpack_over(layers, "0", symlink("a", target))
     unpack_over(layers, "1", member("a/b/c", data=b"x"), "0")
     assert any((layers.root / "1" / p).exists() for p in ("a/b/c", "b/c"))
@@ -417,7 +417,7 @@ def test_an_archive_is_rebuilt_byte_for_byte(layers, end):
     assert layers.verify() == []
 
 
-def test_damage_is_found_file_by_file(layers):
+def test_verify_lists_each_damaged_file(layers):
     layers.unpack(sample())
     (layers.root / "a").write_bytes(b"a" * 99999 + b"b")
     (layers.root / "dir/through").unlink()
@@ -481,7 +481,7 @@ def test_an_unchanged_layer_is_not_damaged(layers):
 
 
 @pytest.mark.parametrize("what", CHANGES)
-def test_every_change_is_found(layers, what):
+def test_verify_finds_every_change(layers, what):
     change, damage = CHANGES[what]
     layers.unpack(everything())
     change(layers.root)
@@ -555,7 +555,7 @@ def test_a_packed_tree_is_unpacked_unchanged(layers, image_like):
     ["--format=posix", "--sparse", "--sparse-version=1.0", "--xattrs", "--xattrs-include=*"],
     ["--format=gnu", "-b1"], ["--format=pax", "--pax-option=globexthdr.name=x,comment=y"],
 ])
-def test_unpacking_gives_the_same_as_gnu_tar(layers, image_like, tmp_path, options):
+def test_unpacked_files_are_the_same_as_those_of_gnu_tar(layers, image_like, tmp_path, options):
     data = subprocess.run(["tar", *options, "-C", image_like, "-cf", "-", "."],
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
     theirs = layers.root / "theirs"
@@ -571,7 +571,7 @@ def test_unpacking_gives_the_same_as_gnu_tar(layers, image_like, tmp_path, optio
 
 
 @pytest.mark.parametrize("form", [tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
-def test_archives_of_python_are_unpacked(layers, image_like, form):
+def test_archives_written_by_python_are_unpacked(layers, image_like, form):
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w", format=form) as archive:
         for path in "bin", "tmp", "null", "pipe", "link", "etc":
@@ -633,7 +633,7 @@ needs_umoci = pytest.mark.skipif(not shutil.which("umoci"), reason="umoci is not
 
 
 @needs_umoci
-def test_layers_under_overlayfs_are_the_same_as_umoci_unpacks(layers):
+def test_layers_merged_by_overlayfs_equal_the_tree_that_umoci_unpacks(layers):
     theirs = umoci(layers, *[data + END for data in IMAGE])
     roots = []
     for i, data in enumerate(IMAGE):
@@ -657,7 +657,7 @@ def test_layers_under_overlayfs_are_the_same_as_umoci_unpacks(layers):
     ["--format=posix", "--sparse", "--sparse-version=0.1"],
     ["--format=posix", "--sparse", "--xattrs", "--xattrs-include=*"],
 ])
-def test_unpacking_gives_the_same_as_umoci(layers, image_like, options):
+def test_unpacked_files_are_the_same_as_those_of_umoci(layers, image_like, options):
     data = subprocess.run(["tar", *options, "-C", image_like, "-cf", "-", "."],
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
     ours = layers.root / "ours"

@@ -66,13 +66,13 @@ def test_a_long_name_that_escapes_the_root_is_refused(layers):
 
 # ---- links that escape the root ----------------------------------------------------------------
 
-def test_a_file_through_a_link_to_outside_is_created_inside(layers):
+def test_a_file_through_a_link_to_outside_is_created_inside_the_root(layers):
     outside = str(layers.outside)
     layers.unpack(directory(outside[1:]) + symlink("l", outside) + member("l/secret", data=b"new"))
     assert (layers.root / outside[1:] / "secret").read_bytes() == b"new"
 
 
-def test_a_chain_of_links_to_outside_is_resolved_inside(layers):
+def test_a_chain_of_links_to_outside_is_resolved_inside_the_root(layers):
     layers.unpack(directory("outside") + directory("d") + symlink("d/a", "../../../../..")
                   + symlink("b", "d/a/outside") + symlink("c", "b/../b")
                   + member("c/secret", data=b"new"))
@@ -89,7 +89,7 @@ def test_a_directory_that_replaces_a_link_does_not_change_its_target(layers):
     assert stat.S_ISDIR(os.lstat(layers.root / "l").st_mode)
 
 
-def test_a_link_through_a_link_is_created_inside(layers):
+def test_a_link_through_a_link_to_outside_is_created_inside_the_root(layers):
     layers.unpack(directory("d") + symlink("l", "../../d") + symlink("l/m", str(layers.outside)))
     assert os.readlink(layers.root / "d/m") == str(layers.outside)
 
@@ -109,7 +109,7 @@ def test_a_loop_of_links_is_refused(layers):
     assert "Too many levels of symbolic links" in error
 
 
-def test_whiteouts_through_a_link_stay_inside(layers):
+def test_whiteouts_through_a_link_to_outside_are_created_inside_the_root(layers):
     layers.unpack(directory("outside") + symlink("l", "../outside") + member("l/.wh.secret")
                   + member("l/.wh..wh..opq"))
     assert is_whiteout(layers.root / "outside/secret") and is_opaque(layers.root / "outside")
@@ -240,17 +240,17 @@ def test_an_endless_member_is_refused(layers):
     assert "the layer has more than 10485760 bytes" in layers.refused(data, "--bytes", 10 << 20)
 
 
-def test_endless_members_are_refused(layers):
+def test_an_endless_number_of_members_is_refused(layers):
     data = endless(directory("d"))
     assert "the layer has more than 1048576 bytes" in layers.refused(data, "--bytes", 1 << 20)
 
 
-def test_endless_headers_without_a_member_are_refused(layers):
+def test_an_endless_number_of_headers_without_a_member_is_refused(layers):
     data = endless(pax(comment="x" * 1000))
     assert "the layer has more than 1048576 bytes" in layers.refused(data, "--bytes", 1 << 20)
 
 
-def test_endless_bytes_after_the_end_are_refused(layers):
+def test_endless_bytes_after_the_end_of_the_archive_are_refused(layers):
     assert "the layer has more than 1048576" in layers.refused(endless(bytes(512)), "--bytes", 1 << 20)
 
 
@@ -268,7 +268,7 @@ def test_more_than_a_million_members_are_refused(layers):
     assert 'member "late": the layer has more than 1000000 members' in error
 
 
-def test_implied_directories_count_as_members(layers):
+def test_implied_directories_count_towards_the_limit_of_members(layers):
     data = member("/".join("a" * 40), data=b"x")
     assert "more than 30 members" in layers.refused(data, "--entries", 30)
 
@@ -324,7 +324,7 @@ SMALL = {"files of many bytes": lambda i: member("f%d" % i, data=bytes(600 << 10
 
 
 @pytest.mark.parametrize("what", SMALL)
-def test_the_disk_reserve_is_not_used_by(what, layers):
+def test_unpacked_files_do_not_use_the_disk_reserve(what, layers):
     data = b"".join(map(SMALL[what], range(60 if "many" in what else 6000)))
     with disk(layers.root, "size=20m"):
         error = layers.refused(data, "--reserve", 15 << 20)
@@ -332,7 +332,7 @@ def test_the_disk_reserve_is_not_used_by(what, layers):
     assert "not enough disk space for" in error and "bytes reserved" in error
 
 
-def test_the_disk_reserve_is_not_used_by_a_recipe(tmp_path):
+def test_a_recipe_does_not_use_the_disk_reserve(tmp_path):
     with disk(tmp_path, "size=20m"):
         layers = Layers(tmp_path)
         error = layers.refused(member(".wh..wh.junk", data=os.urandom(10 << 20)), "--reserve", 15 << 20)
@@ -347,7 +347,7 @@ def test_one_percent_of_the_inodes_stays_free(layers):
         assert os.statvfs(layers.root).f_favail >= 10
 
 
-def test_a_full_disk_fails(layers):
+def test_unpacking_to_a_full_disk_fails(layers):
     data = b"".join(member("f%d" % i) for i in range(200))
     with disk(layers.root, "size=1m,nr_inodes=100"):
         assert "No space left on device" in layers.refused(data)

@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 #
-# tuning compared with upstream's plugin (Debian's), each on a veth in a namespace of its own; then what
-# only ours does: former sysctls, CHECK of every attribute, DEL with half of the state missing.
+# tuning compared with upstream's plugin (Debian's), each on a veth in its own namespace; then features that
+# only our plugin has: DEL restores sysctls and works with half of the state missing, CHECK of every attribute.
 bats_require_minimum_version 1.5.0
 load lib
 
@@ -36,7 +36,7 @@ call() {
 		"$1" <<<"{\"cniVersion\":\"${VERSION:-1.0.0}\",\"name\":\"net\",\"type\":\"tuning\",$previous${4:+,$4}}"
 }
 
-# state NETNS: print what tuning can change
+# state NETNS: print the attributes and sysctls that tuning can change
 state() {
 	ip -n "$1" -j -d link show eth0 | jq -c '.[] | {address, mtu, txqlen, promiscuity, flags}'
 	ip netns exec "$1" sysctl net.core.somaxconn net.ipv4.conf.eth0.log_martians \
@@ -45,7 +45,7 @@ state() {
 
 normalize() { jq -S 'if .dns == {} then del(.dns) else . end'; }
 
-# same KEYS: ADD of both plugins has the same result and effect
+# same KEYS: assert that ADD of both plugins has the same result and effect
 same() {
 	call "$upstream" ADD one "$1" | normalize >/tmp/upstream
 	call "$ours" ADD two "$1" | normalize >/tmp/ours
@@ -58,7 +58,7 @@ everything='"mac":"02:00:00:00:00:99","promisc":true,"mtu":1400,"allmulti":true,
 	"sysctl":{"net.core.somaxconn":"500","net.ipv4.conf.IFNAME.log_martians":"1",
 		"net.ipv4.ip_local_port_range":"2000 3000"}'
 
-@test "tuning: ADD has upstream's effect and result, for each attribute and for all at once" {
+@test "tuning: ADD has the same effect and result as in upstream, for each attribute and for all at once" {
 	need_go_plugins tuning
 	for keys in '"mac":"02:00:00:00:00:99"' '"mtu":1300' '"promisc":true' '"allmulti":true' \
 		'"sysctl":{"net.core.somaxconn":"500"}' "$everything" ''; do
@@ -68,7 +68,7 @@ everything='"mac":"02:00:00:00:00:99","promisc":true,"mtu":1400,"allmulti":true,
 	done
 }
 
-@test "tuning: the file of former values is upstream's, byte for byte" {
+@test "tuning: the file of former values is the same as upstream's, byte for byte" {
 	need_go_plugins tuning
 	call "$upstream" ADD one "$everything"
 	mv "$saved" /tmp/upstream
@@ -77,7 +77,7 @@ everything='"mac":"02:00:00:00:00:99","promisc":true,"mtu":1400,"allmulti":true,
 	[ "$(stat -c %a "$saved")" = 600 ]
 }
 
-@test "tuning: our DEL restores what upstream changed, and the reverse" {
+@test "tuning: our DEL restores what upstream's ADD changed, and upstream's DEL what our ADD changed" {
 	need_go_plugins tuning
 	keys='"mac":"02:00:00:00:00:99","promisc":true,"mtu":1400,"allmulti":true'
 	before=$(state one)
@@ -93,7 +93,7 @@ everything='"mac":"02:00:00:00:00:99","promisc":true,"mtu":1400,"allmulti":true,
 	[ ! -e "$saved" ]
 }
 
-@test "tuning: the MAC address is the last of configuration, CNI_ARGS, runtimeConfig and args" {
+@test "tuning: a MAC address in args overrides runtimeConfig, then CNI_ARGS, then the configuration" {
 	mac() { ip -n one -j link show eth0 | jq -r '.[].address'; }
 	add() { # MAC KEYS
 		run call "$ours" ADD one "$2"
@@ -111,7 +111,7 @@ everything='"mac":"02:00:00:00:00:99","promisc":true,"mtu":1400,"allmulti":true,
 	ARGS='MAC=02:00:00:00:01:02' add 02:00:00:00:01:04 "$conf,$runtime,$args"
 }
 
-@test "tuning: args override all other keys, sysctls one by one, also without sysctls in the configuration" {
+@test "tuning: args override all other keys and single sysctls, even if the configuration has no sysctls" {
 	call "$ours" ADD one '"mtu":1400,"sysctl":{"net.core.somaxconn":"500","net.ipv4.conf.IFNAME.log_martians":"1"},
 		"args":{"cni":{"mtu":1300,"txQLen":77,"promisc":true,"allmulti":true,
 			"sysctl":{"net.core.somaxconn":"600"}}}'
@@ -132,7 +132,7 @@ everything='"mac":"02:00:00:00:00:99","promisc":true,"mtu":1400,"allmulti":true,
 	[ -z "$(find /run/hawser/attachments -type f)" ]
 }
 
-@test "tuning: a second ADD keeps the values from before the first" {
+@test "tuning: after a second ADD, DEL restores the values from before the first ADD" {
 	before=$(state one)
 	call "$ours" ADD one '"mtu":1400,"sysctl":{"net.core.somaxconn":"500"}'
 	call "$ours" ADD one '"mtu":1300,"mac":"02:00:00:00:00:99","sysctl":{"net.core.somaxconn":"600"}'
@@ -192,7 +192,7 @@ everything='"mac":"02:00:00:00:00:99","promisc":true,"mtu":1400,"allmulti":true,
 	call "$ours" DEL "" "$everything"
 }
 
-@test "tuning: each error has upstream's text" {
+@test "tuning: each error has the same text as in upstream" {
 	run call "$ours" ADD one '"sysctl":{"kernel.hostname":"x"}'
 	fails_with 'invalid net sysctl key: "kernel/hostname"'
 	run call "$ours" ADD one '"sysctl":{"net/../kernel/hostname":"x"}'
@@ -208,7 +208,7 @@ everything='"mac":"02:00:00:00:00:99","promisc":true,"mtu":1400,"allmulti":true,
 	fails_with "Required prevResult missing"
 }
 
-@test "tuning: duplicate keys in other objects are accepted" {
+@test "tuning: duplicate keys in objects other than sysctl are accepted" {
 	call "$ours" ADD one '"x":{"a":"1","a":"2"},"args":{"cni":{}},"sysctl":{"net.core.somaxconn":"500"}'
 }
 
@@ -223,7 +223,7 @@ everything='"mac":"02:00:00:00:00:99","promisc":true,"mtu":1400,"allmulti":true,
 	call "$ours" ADD two '"mtu":1400'
 }
 
-@test "tuning: IFNAME may stand for a name that contains a dot" {
+@test "tuning: IFNAME is replaced even by an interface name that contains a dot" {
 	ip -n one link set eth0 down
 	ip -n one link set eth0 name eth.5
 	CNI_COMMAND=ADD CNI_CONTAINERID=c1 CNI_NETNS=/run/netns/one CNI_IFNAME=eth.5 CNI_PATH=/x "$ours" \
@@ -231,7 +231,7 @@ everything='"mac":"02:00:00:00:00:99","promisc":true,"mtu":1400,"allmulti":true,
 	[ "$(ip netns exec one cat /proc/sys/net/ipv4/conf/eth.5/log_martians)" = 1 ]
 }
 
-@test "tuning: CHECK finds each attribute and each sysctl that was changed back" {
+@test "tuning: CHECK finds each attribute and each sysctl that was reset" {
 	keys="$everything,\"txQLen\":77"
 	drift() { # MESSAGE COMMAND...: make a change, then CHECK
 		call "$ours" ADD one "$keys"
@@ -273,7 +273,7 @@ everything='"mac":"02:00:00:00:00:99","promisc":true,"mtu":1400,"allmulti":true,
 	call "$ours" CHECK one '"mtu":1400'
 }
 
-@test "tuning: GC restores invalid attachments and keeps the others" {
+@test "tuning: GC restores the values of invalid attachments and keeps valid attachments" {
 	before=$(state one)
 	VERSION=1.1.0 call "$ours" ADD one "$everything"
 	VERSION=1.1.0 call "$ours" GC "" '"cni.dev/valid-attachments":[{"containerID":"c1","ifname":"eth0"}]'

@@ -7,7 +7,7 @@ load lib
 
 uml=$HAWSER_SRC/test/uml/run
 
-@test "uml: standard output, standard error and exit status are the command's" {
+@test "uml: standard output, standard error and exit status are those of the command" {
 	need linux.uml modprobe
 	export WORD="a b"
 	mkdir "$BATS_TEST_TMPDIR/work"

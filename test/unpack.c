@@ -2,8 +2,9 @@
 /*
  * test/unpack.c - unpacks, rebuilds and verifies layers on the command line, for test_unpack.py
  *
- *	unpack [OPTION...] ROOT <ARCHIVE      unpack, print the result as JSON; --below DIR, for
- *	                                      each layer below: inherit from them
+ *	unpack [OPTION...] ROOT <ARCHIVE      unpack, print the result as JSON; --below DIR, once
+ *	                                      for each layer below: implied directories get the
+ *	                                      attributes that they have there
  *	unpack --rebuild RECIPE ROOT          write the archive to standard output
  *	unpack --verify RECIPE ROOT           print a line for each damaged file
  *

@@ -44,8 +44,8 @@ nothing_left() {
 	[ -z "$(ip -o link show type veth)" ]
 }
 
-# Debian's portmap 1.1.1 looks for its IPv4 rules in ip6tables, so its CHECK fails for every port: CHECK
-# runs without port mappings.
+# Debian's portmap 1.1.1 looks for its IPv4 rules in ip6tables, so its CHECK fails for every port.
+# Therefore CHECK runs without port mappings.
 add_check_del() { # VERSION ADDER DELETER
 	network "$1"
 	"$2" add net /run/netns/pod
@@ -63,7 +63,7 @@ for_versions() { for v in 0.3.1 0.4.0 1.0.0; do add_check_del "$v" "$@"; done; }
 	for_versions "$GO_CNITOOL" "$ours"
 }
 
-@test "conformance: add prints the same result" {
+@test "conformance: add of both programs prints the same result" {
 	for v in 0.3.1 0.4.0 1.0.0; do
 		network "$v"
 		theirs=$("$GO_CNITOOL" add net /run/netns/pod | masked)
@@ -74,7 +74,7 @@ for_versions() { for v in 0.3.1 0.4.0 1.0.0; do add_check_del "$v" "$@"; done; }
 	done
 }
 
-@test "conformance: the cache files have the same contents" {
+@test "conformance: the cache files of both programs have the same contents" {
 	network 1.0.0
 	"$GO_CNITOOL" add net /run/netns/pod
 	theirs=$(jq -S . /var/lib/cni/results/net-* | masked)
@@ -87,7 +87,7 @@ for_versions() { for v in 0.3.1 0.4.0 1.0.0; do add_check_del "$v" "$@"; done; }
 	diff <(echo "$theirs") <(echo "$mine")
 }
 
-@test "conformance: gc of each deletes attachments of the other, status of each succeeds" {
+@test "conformance: gc of each program deletes attachments of the other, and status of both succeeds" {
 	own_network
 	for pair in "$ours $GO_CNITOOL" "$GO_CNITOOL $ours"; do
 		read -r adder collector <<<"$pair"
@@ -99,7 +99,7 @@ for_versions() { for v in 0.3.1 0.4.0 1.0.0; do add_check_del "$v" "$@"; done; }
 	done
 }
 
-@test "conformance: a failed ADD has the same exit status and prints the same cause" {
+@test "conformance: a failed add of both programs has the same exit status and prints the same cause" {
 	network 1.0.0
 	sed -i 's/"bridge": "conf0"/"bridge": "conf0", "vlan": 5000/' "$NETCONFPATH/10-net.conflist"
 	run "$GO_CNITOOL" add net /run/netns/pod

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// go-net.go - writes go-net.tsv: what Go's net package says to some hundred addresses
+// go-net.go - writes go-net.tsv: how Go's net package parses several hundred addresses
 //
 //	go run go-net.go 50 >go-net.tsv
 //
-// A line is KIND, INPUT and what String() of the parsed value prints, or "-" where Go refuses
-// it. Part of the inputs is chosen, the rest are mutations of those, always the same; a larger
-// number makes more of them. Left out is the one difference that is meant: a prefix of an
-// IPv4-mapped address with fewer than 96 bits.
+// A line is KIND, INPUT and the output of String() for the parsed value, or "-" if Go rejects the
+// input. Some inputs are chosen; the rest are mutations of these, the same in every run. A larger
+// number creates more mutations. One input is left out, because our result differs on purpose: a
+// prefix of an IPv4-mapped address with fewer than 96 bits.
 package main
 
 import (

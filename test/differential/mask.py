@@ -26,7 +26,7 @@ def replace(tree, change):
 
 
 def names(tree):
-    """{vethXXXXXXXX: Vn}"""
+    """Returns {name of a veth: "V1", "V2", ...}, in the order in which the names appear."""
     out = {}
     for name in VETH.findall(json.dumps(tree)):
         out.setdefault(name, "V%d" % (len(out) + 1))
@@ -41,7 +41,7 @@ def namespaces(doc):
 
 
 def mask_bridges(doc, keep):
-    """Replace the MAC addresses of bridges by "of a port" or "its own", in results by "a mac"."""
+    """Replace MAC addresses of bridges: in the state by "of a port" or "its own", in results by "a mac"."""
     bridges = set()
     for _, seen in namespaces(doc):
         ports = {one["address"] for one in seen["links"].values() if one.get("master")}
@@ -59,7 +59,7 @@ def mask_bridges(doc, keep):
 
 
 def owners(doc, keep):
-    """{MAC address: "mac of NAMESPACE LINK"}, without those in keep"""
+    """Returns {MAC address: "mac of NAMESPACE LINK"}, without the addresses in keep."""
     out = {}
     for ns, seen in namespaces(doc):
         for name, one in seen["links"].items():
@@ -83,7 +83,7 @@ def masked(doc, keep=()):
 
 
 def leaves(tree, path=""):
-    """{path: value} of every value that is not an object or a list; empty ones count as missing"""
+    """Returns {path: value} of every value that is not an object or a list. Empty ones have no path."""
     if isinstance(tree, (dict, list)):
         pairs = tree.items() if isinstance(tree, dict) else enumerate(tree)
         out = {}

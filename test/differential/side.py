@@ -6,8 +6,8 @@ What:  on a separate host (mount and network namespaces; empty /run, /etc/cni an
        create the pods, run the case's verbs, and report the results and the state.
 How:   in a forked child, whose namespaces disappear when it ends. It sends its report as JSON
        through a pipe. ADD and CHECK use the plugins in directory ADDER, DEL those in DELETER. They
-       are the same directory for a side, and two to test that one side's DEL cleans up after the
-       other's ADD; then only the leftovers count.
+       are the same directory to run one side. They are two directories to test that one side's
+       DEL cleans up after the other side's ADD; then only the leftovers are compared.
        A chain runs as in libcni: each plugin gets the prevResult of the one before; DEL runs
        backwards, with the last result since version 0.4.0.
 """

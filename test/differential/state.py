@@ -8,8 +8,8 @@ What:  links, addresses, routes, rules, permanent neighbours, qdiscs, bridge VLA
 How:   JSON output of iproute2, keyed by names so that two trees can be compared leaf by leaf.
 Rules: what the kernel changes by itself is left out: indexes, timers, operational state, and
        link-local and multicast entries.
-       The two sides write their rules for pods differently. For the tables in which plugins keep
-       them, the tree only says whether there is anything for a pod.
+       The two sides write their rules for pods differently. For the tables that contain these
+       rules, the tree only says whether they contain anything for a pod.
 """
 import ctypes
 import itertools
@@ -84,7 +84,7 @@ def link(raw):
 
 
 def addresses(raw):
-    """Without link-local addresses, which the kernel generates from the MAC address."""
+    """Addresses without link-local ones, which the kernel generates from the MAC address."""
     out = {}
     for a in raw["addr_info"]:
         if a.get("local", "").startswith("fe80:"):
@@ -203,7 +203,7 @@ def namespace(ns):
 
 
 def files():
-    """{path: contents} of the plugins' files; for a symbolic link, its target."""
+    """Returns {path: contents} of the plugins' files; for a symbolic link, its target."""
     out = {}
     for top in KEPT:
         for path in sorted(pathlib.Path(top).rglob("*")):
@@ -215,7 +215,7 @@ def files():
 
 
 def nftables():
-    """(entries outside PLUGIN_TABLES, whether PLUGIN_TABLES have anything for a pod)"""
+    """Returns (entries outside PLUGIN_TABLES, whether PLUGIN_TABLES contain anything for a pod)."""
     try:
         # the first entry is the version of nft
         entries = [entry for ruleset in tool("nft", "-j", "list", "ruleset")
@@ -284,7 +284,7 @@ def endpoint(ns):
 
 
 def targets(tree):
-    """(namespace, address) of every address in a snapshot that another namespace could send to"""
+    """Yields (namespace, address) for every address in a snapshot that other namespaces could send to."""
     for ns, seen in tree.items():
         if ns in NOT_NAMESPACES:
             continue
@@ -303,7 +303,7 @@ def send(s, data, to):
 
 
 def reach(tree, outside=False, seconds=0.4):
-    """{"pod1 to host 10.1.0.1": True} if a datagram arrived there and its answer came back. With
+    """Returns {"pod1 to host 10.1.0.1": True} if a datagram arrived and its answer came back. With
     outside, the source address that the receiver saw instead of True."""
     if outside:
         tree = dict(tree, outside=OUTSIDE)

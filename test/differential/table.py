@@ -61,7 +61,7 @@ class Case:
 
 
 def blocks(path):
-    """(name, {keyword: text or [text]}) of a table, with $NAMEs replaced."""
+    """Yields (name, {keyword: text or [text]}) for each case of a table, with $NAMEs replaced."""
     lets, name, lines, last = {}, None, {}, None
     for number, raw in enumerate(path.read_text().splitlines(), 1):
         text = re.sub(r"\$(\w+)", lambda m: lets.get(m[1], m[0]), raw)

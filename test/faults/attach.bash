@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck shell=bash disable=SC2154,SC2034 # work and plugin come from outside
+# shellcheck shell=bash disable=SC2154,SC2034 # work is set by run, plugin by the scenario
 #
 # test/faults/attach.bash - one attachment by cnitool, with a chain of loopback and $plugin
 #
 # $plugin creates a link on the host and a file. After the repair, links, files, the cache entry and
-# attachment records must not exist; empty lock files below locks/ and directories may.
+# attachment records must not exist; directories and empty lock files below locks/ may exist.
 export CNI_PATH=$HAWSER_BUILD/test/cni:$HAWSER_BUILD/cni NETCONFPATH=$work/net.d
 export HAWSER_STATE=$work/state
 cnitool=$HAWSER_BUILD/bin/cnitool
@@ -12,7 +12,7 @@ at=(faults /run/netns/faults)
 
 prepare() {
 	ip netns add faults
-	# lo gets its address when it is set up for the first time, and keeps it
+	# lo gets its address when it is brought up for the first time, and keeps it when it is brought down
 	ip -n faults link set lo up
 	ip -n faults link set lo down
 	mkdir "$work/net.d"
@@ -25,7 +25,7 @@ prepare() {
 
 finish() { ip netns delete faults; }
 
-# Removes leftovers of the last point, which would hide those of this one.
+# Removes leftovers of the previous point, which would hide those of this point.
 setup() {
 	local link
 

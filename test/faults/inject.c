@@ -20,7 +20,7 @@
  * The report is one line that begins with the outcome:
  *
  *	counted POINTS FAILABLE STATUS		killed at POINT NAME PROCESS
- *	failed at POINT NAME PROCESS ERRNO	missed (the command ended before)
+ *	failed at POINT NAME PROCESS ERRNO	missed (the command ended before the point)
  *	hung (killed at the deadline)
  */
 #include <elf.h>
@@ -59,7 +59,7 @@
 #define REG_PC		pc
 #define REG_RESULT	regs[0]
 #else
-#error "x86-64 or arm64"
+#error "only x86-64 and arm64 are supported"
 #endif
 
 #define TRACEES_MAX 512
@@ -77,17 +77,17 @@ enum outcome { OUTCOME_NONE, OUTCOME_KILLED, OUTCOME_FAILED, OUTCOME_HUNG };
 
 struct tracee {
 	pid_t pid;
-	bool counted;	 /* past its entry point */
+	bool counted;	 /* it has passed its entry point */
 	uint64_t entry;	 /* address of the breakpoint, or 0 */
 	long entry_word; /* the code that the breakpoint replaced */
-	int error;	 /* errno to return from the current call; 0: its own result */
+	int error;	 /* errno to return from the current call; 0: do not change the result */
 };
 
 struct inject {
 	/* options */
 	enum mode mode;
 	unsigned long point;
-	int error; /* 0: the one in the table */
+	int error; /* errno to inject; 0: the default, from syscall_errno() */
 	bool list;
 	long timeout_ms;
 	long linger_ms;
@@ -217,7 +217,8 @@ static void handle_exec(struct inject *in, struct tracee *t)
 	unsigned long former = 0;
 	long word;
 
-	/* a thread that calls exec gets the ID of its process; no event reports the end of its own ID */
+	/* exec changes the calling thread's ID to that of its process; no event reports the end of
+	 * the former ID */
 	if (ptrace(PTRACE_GETEVENTMSG, t->pid, NULL, &former) == 0 && (pid_t)former != t->pid) {
 		pid_t pid = t->pid;
 
@@ -510,7 +511,7 @@ static void __attribute__((noreturn)) usage(int status)
 		"  --count        count the system calls, and those that can fail\n"
 		"  --kill N       kill COMMAND and its descendants before the Nth system call\n"
 		"  --fail N       make the Nth system call that can fail return an error\n"
-		"  --errno E      use this errno (such as ENOSPC) instead of the call's usual one\n"
+		"  --errno E      use this errno (such as ENOSPC) instead of the call's default\n"
 		"  --list         print each system call: number for --kill, number for --fail,\n"
 		"                 name, process\n"
 		"  --timeout MS   kill COMMAND after MS milliseconds (default 30000)\n"

@@ -1,22 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck shell=bash disable=SC2154,SC2034 # plugin, case and others come from outside
+# shellcheck shell=bash disable=SC2154,SC2034 # plugin, case and others are set by the scenario and by run
 #
 # test/faults/plugin.bash - one attachment by $plugin, called directly as a runtime does
 #
 # What:  injects a fault into one verb for pod1 and repairs it: with DEL after ADD or DEL, with GC
 #        after GC (or after ADD: "ADD, then GC"), with CHECK after CHECK, which must not change
-#        anything. Then the network, files, processes and mounts must be as before. The verb "DEL,
-#        result lost" is a DEL without prevResult.
+#        anything. After the repair, the network, files, processes and mounts must be the same as
+#        before the fault. The verb "DEL, result lost" is a DEL without prevResult.
 # How:   the configurations are in test/differential/$plugin.cases. A first ADD and DEL create the
-#        host objects (bridge, rules). pod2 stays attached all the time, unless the case is marked `alone`; its state
-#        must not change.
-# Rules: an ADD that reports a failure has left nothing, even before the DEL. After an ADD that
-#        reports success, CHECK succeeds. A DEL that reports success has left nothing.
+#        host objects (objects that are created once per host). pod2 stays attached all the time,
+#        unless the case is marked `alone`; the state of pod2 must not change.
+# Rules: an ADD that reports a failure has left nothing behind, even before the DEL. After an ADD
+#        that reports success, CHECK succeeds. A DEL that reports success has left nothing behind.
 plugin_path=$HAWSER_BUILD/cni/$plugin
 steady=yes
 cases=()
 
-# often|rarely CASE VERB...: add cases to this scenario; rarely: only with --all
+# often CASE VERB..., rarely CASE VERB...: add cases to this scenario; those of rarely run only with --all
 often() {
 	local verb
 
@@ -36,7 +36,7 @@ alone() {
 	done
 }
 
-# call POD VERB [COMMAND...]: run the plugin; COMMAND, if given, runs it
+# call POD VERB [COMMAND...]: run the plugin, as the argument of COMMAND if there is one
 call() {
 	local input=$conf previous=$prev
 
@@ -71,7 +71,7 @@ build() {
 	eval "$setup"
 	add pod1
 	del pod1
-	# (with prev, the case's setup has created an interface for one pod only)
+	# (if the case has a prevResult, its setup has created an interface for only one pod)
 	if [ -z "$prev${is_alone[${case#*: }]:-}" ]; then
 		add pod2
 		valid="{\"containerID\": \"pod2\", \"ifname\": \"$ifname\"}"
@@ -105,8 +105,8 @@ operation() {
 	esac
 }
 
-# unchanged: fails if the state differs before the repair. Temporary files of an interrupted writer
-# do not count: the next writer removes them.
+# unchanged: fails if the state differs from the saved one before the repair runs. Temporary files of an
+# interrupted writer are ignored: the next writer removes them.
 unchanged() {
 	wait_for_exit "$plugin"
 	state >"$work/unrepaired"
@@ -117,7 +117,7 @@ unchanged() {
 verify() {
 	case $verb:$1 in
 	ADD*:0) call pod1 CHECK ;;
-	ADD*:1) [ ! -s "$work/result" ] || unchanged ;; # (no output: the plugin did not report the failure)
+	ADD*:1) [ ! -s "$work/result" ] || unchanged ;; # (without output, the plugin was killed and has reported nothing)
 	DEL*:0) unchanged ;;
 	esac
 }

@@ -204,8 +204,8 @@ int syscall_errno(uint64_t nr, const uint64_t args[6])
 {
 	if (nr == SYS_openat && (args[2] & (O_CREAT | __O_TMPFILE)))
 		return ENOSPC;
-	/* The arguments do not tell acquiring from releasing, which never fails: SQLite would then wait
-	 * for its own lock. */
+	/* The arguments do not show whether a lock is acquired or released. A release never fails in
+	 * reality; if it did here, SQLite would wait for its own lock. */
 	if (nr == SYS_fcntl && (args[1] == F_SETLK || args[1] == F_OFD_SETLK))
 		return SYSCALL_CANNOT_FAIL;
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++)

@@ -6,7 +6,7 @@
  *        /proc/sys/net, value.
  * Rules: sorted. Unreadable sysctls and those that change by themselves are left
  *        out.
- * Not:   `grep -r ""` prints the same, but took most of the time of each fault.
+ * Not:   `grep -r ""` prints the same, but it was the slowest part of the fault tests.
  */
 #include <dirent.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck shell=bash disable=SC2154 # work and kind come from outside
+# shellcheck shell=bash disable=SC2154 # work is set by run, kind by the scenario
 #
 # test/faults/writer.bash - one file, created and then replaced by the writer of $kind
 #
@@ -18,7 +18,7 @@ verify() {
 	text=$("${writer[@]}" read) || return
 	case $1:$text in
 	0:*second* | [1-9]*:*first* | [1-9]*:*second*) ;;
-	[1-9]*:absent) # check for files, because a damaged file counts as absent for the reader
+	[1-9]*:absent) # check for files, because the reader reports a damaged file as absent
 		[ ! -e "$work/dir" ] || [ -z "$(find "$work/dir" -type f ! -name '.*~')" ] ;;
 	*) echo "after exit status $1 a reader finds: $text"; return 1 ;;
 	esac

@@ -21,7 +21,7 @@ teardown() {
 	rm -rf /run/hawser /var/lib/cni/networks
 }
 
-# add CONTAINER NETNS JSON: an ADD with these keys; its result is in /tmp/CONTAINER.result
+# add CONTAINER NETNS JSON: run ADD with these keys, and write its result to /tmp/CONTAINER.result
 add() {
 	jq -c '{cniVersion:"1.1.0",name:"net",type:"bridge",bridge:"br7",
 		ipam:{type:"host-local",subnet:"10.7.0.0/24"}} + .' <<<"$3" >"/tmp/$1.conf"
@@ -34,7 +34,7 @@ call() {
 	CNI_COMMAND=$1 CNI_CONTAINERID=$2 CNI_NETNS=/run/netns/$3 CNI_IFNAME=eth0 "$plugins/bridge" <<<"$conf"
 }
 port() { jq -r '.interfaces[1].name' "/tmp/$1.result"; }
-# vlans LINK: "100 PVID untagged" and so on, one per line
+# vlans LINK: print the VLANs of LINK, one per line, such as "100 PVID Egress Untagged"
 vlans() {
 	bridge -j vlan show dev "$1" | jq -r '.[].vlans[] | [.vlan, .vlanEnd // empty, .flags[]?] | join(" ")'
 }
@@ -47,7 +47,7 @@ except ConnectionRefusedError:
 	pass' "$2"
 }
 
-# drifts MESSAGE COMMAND...: CHECK succeeds, and fails with MESSAGE after COMMAND
+# drifts MESSAGE COMMAND...: assert that CHECK succeeds before COMMAND and fails with MESSAGE after it
 drifts() {
 	local message=$1
 	shift
@@ -58,7 +58,7 @@ drifts() {
 	[ "$(jq -r .msg <<<"$output")" = "$message" ]
 }
 
-@test "bridge: vlan is the port's only VLAN, untagged, on a bridge with VLAN filtering" {
+@test "bridge: with vlan, the port has only this VLAN, untagged, and the bridge filters VLANs" {
 	add c1 one '{"vlan":100}'
 	[ "$(ip -d -j link show br7 | jq '.[0].linkinfo.info_data.vlan_filtering')" = 1 ]
 	[ "$(vlans "$(port c1)")" = "100 PVID Egress Untagged" ]
@@ -79,7 +79,7 @@ drifts() {
 	call CHECK c1 one
 }
 
-@test "bridge: a trunk of all VLANs together with an untagged one" {
+@test "bridge: a trunk can carry all VLANs, one of them untagged" {
 	add c1 one '{"vlan":5,"vlanTrunk":[{"minID":1,"maxID":4094}]}'
 	[ "$(vlans "$(port c1)" | wc -l)" = 4094 ]
 	vlans "$(port c1)" | grep -qx '5 PVID Egress Untagged'
@@ -112,7 +112,7 @@ drifts() {
 	call DEL c1 one
 }
 
-@test "bridge: CHECK finds VLAN filtering disabled, and the VLAN's gateway down or detached" {
+@test "bridge: CHECK finds disabled VLAN filtering, and a VLAN gateway that is down or detached" {
 	add c1 one '{"vlan":100,"isGateway":true}'
 	drifts "bridge br7 does not filter VLANs" ip link set br7 type bridge vlan_filtering 0
 	ip link set br7 type bridge vlan_filtering 1
@@ -144,7 +144,7 @@ links() { ip -j link | jq -r '.[].ifname' | sort; }
 	call DEL c2 two
 	add c2 two '{"vlan":200}'
 	run ! reaches one 10.7.0.4
-	# the gateway's interface is created once per host and stays
+	# the gateway's interface is a host object: it is created once per host and stays after DEL
 	call DEL c1 one
 	call DEL c2 two
 	ip link show br7.100

@@ -4,7 +4,7 @@
 # Unit tests of src/net on a kernel on which none of them is skipped
 load ../lib
 
-# none_skipped NAME: all tests of test-NAME run and pass
+# none_skipped NAME: assert that all tests of test-NAME pass and none is skipped
 none_skipped() {
 	run "$HAWSER_BUILD/src/test-$1"
 	echo "$output"

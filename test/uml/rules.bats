@@ -7,7 +7,7 @@ load ../lib
 conf='{"cniVersion":"1.1.0","name":"net","type":"bridge","bridge":"br7","ipMasq":true,
 	"ipam":{"type":"host-local","subnet":"10.7.0.0/24"}}'
 
-# call VERB: the bridge plugin for pod c1 in namespace one
+# call VERB: call the bridge plugin for pod c1 in namespace one
 call() {
 	CNI_COMMAND=$1 CNI_CONTAINERID=c1 CNI_NETNS=/run/netns/one CNI_IFNAME=eth0 CNI_PATH=$HAWSER_BUILD/cni \
 		"$HAWSER_BUILD/cni/bridge" <<<"$conf"
@@ -20,7 +20,7 @@ call() {
 	[ "$(hawser-plugin uninstall)" = "nothing to remove" ]
 }
 
-@test "uml: without nftables, ipMasq is unavailable and ADD leaves nothing" {
+@test "uml: without nftables, ADD with ipMasq fails and leaves nothing behind" {
 	! nft list tables >/dev/null 2>&1 || skip "this kernel has nftables"
 	ip netns add one
 	run call STATUS

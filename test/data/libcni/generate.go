@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// generate.go - writes the files beside it with libcni itself
+// generate.go - writes the other files in this directory with libcni
 //
-// What:  results.json: every result below in every version that it can have, and what libcni
+// What:  results.json: every result below in every version that it can have, and libcni's
 //
-//	makes of each of those in every version: texts, or the error.
-//	cache/: the cache files that libcni writes, in its own folder and format.
-//	request/: what libcni hands to a plugin on its standard input.
+//	conversion of each of these to every version: the text, or the error.
+//	cache/: the cache files that libcni writes, in its own directory layout and format.
+//	request/: the input that libcni sends to a plugin on its standard input.
 //
-// How:   not part of the build or of the tests, which read the files. To make them again:
+// How:   not part of the build or of the tests, which only read the files. To write them again:
 //
-//	in a folder with this file, `go mod init x`,
+//	in a directory with this file, `go mod init x`,
 //	`go get github.com/containernetworking/cni@v1.3.0`, `go run . OUTPUT-FOLDER`.
 package main
 
