@@ -208,8 +208,8 @@ static void writing_grandchild_does_not_delay_us(void **state)
 	struct hw_err e;
 	int r = run_script(state, &script, &result, &e);
 
-	/* yes may exceed the output limit before the shell exits; then it is killed and the call
-	 * fails with -EFBIG */
+	/* The program "yes" may exceed the output limit before the shell exits. Then both are
+	 * killed, and the call fails with -EFBIG. */
 	if (r == -EFBIG)
 		return;
 	assert_int_equal(r, 0);
