@@ -26,7 +26,7 @@
 /* ---- read -------------------------------------------------------------------------------- */
 
 struct elem_reader {
-	struct nft_elem *elem; /* in: the set; out: the element, if each is NULL */
+	struct nft_elem *elem; /* in: the set to read; if .each is NULL, out: the element */
 	bool found;
 	int (*each)(void *ctx, const struct nft_elem *elem, struct hw_err *e);
 	void *ctx;
