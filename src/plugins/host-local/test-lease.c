@@ -219,7 +219,7 @@ static void gc_removes_strays(void **state)
 	lease_close(&store);
 	assert_ok(lease_open(&again, ((struct place *)*state)->dir, "net", LEASE_READ, &e), e);
 	assert_ok(lease_gc(&again, &options, &e), e);
-	/* without a list of valid attachments, GC keeps the finished lease */
+	/* without a list of valid attachments, GC keeps a lease whose ADD has finished */
 	assert_leases(&again, NULL, "10.1.0.3");
 	assert_leases(&again, &alice, "10.1.0.3");
 	assert_int_equal(lease_has_any(&again, &alice, &e), 1);

@@ -149,8 +149,8 @@ static const char *skip_string(const char *at, char **ret_text)
 }
 
 /* Refuses duplicate sysctl keys. The decoded configuration does not show duplicates, so this
- * function scans the text. The text is already known to be valid JSON, so that only strings and the
- * nesting depth are parsed. */
+ * function scans the text. The text is already known to be valid JSON, so it is enough to parse
+ * strings and the nesting depth. */
 static int refuse_duplicates(const char *at, struct hw_err *e)
 {
 	AUTO(hw_strings_free) struct hw_strings seen = { 0 };
