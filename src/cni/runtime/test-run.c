@@ -617,7 +617,7 @@ static const struct CMUnitTest tests[] = {
 		   names_too_long_for_a_file),
 	PLACE_TEST("run: ADD stops at the first error and caches nothing",
 		   add_stops_at_the_first_error),
-	PLACE_TEST("run: an error also contains the name of the plugin object",
+	PLACE_TEST("run: if the plugin object in the list has a name, errors contain the name",
 		   error_names_the_plugin),
 	PLACE_TEST("run: an ADD that prints nothing fails", nothing_printed),
 	PLACE_TEST("run: DEL stops at the first error and keeps the cache",
