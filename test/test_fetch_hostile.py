@@ -142,7 +142,7 @@ def test_a_failed_fork_is_reported_as_resource_exhausted(which, server, puller, 
     assert failed.value.wire == 8
 
 
-def test_a_pull_does_not_wait_for_a_retry_after_of_a_day(server, puller):
+def test_a_pull_fails_at_once_if_retry_after_demands_to_wait_for_a_day(server, puller):
     server.before = lambda h: server.respond(h, 429, headers={"Retry-After": "86400"})
     fails(puller, server.host, 8, "HTTP status 429", retries=4)
     assert len(server.requests) == 1

@@ -351,7 +351,7 @@ def test_inspect_shows_an_image_and_its_configuration(runtime):
     assert value["info"]["info"] == {"chainID": "c", "imageSpec": SPEC}
 
 
-def test_inspect_works_without_a_configuration_and_history_fails(runtime):
+def test_inspect_works_but_history_fails_if_the_image_configuration_is_missing(runtime):
     serve_status(runtime, SPEC, key="other")
     status, text, _ = runtime.run("image", "inspect", "a:1")
     assert status == 0 and text.endswith("pinned        no\n")
