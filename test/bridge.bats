@@ -526,7 +526,7 @@ dad_of_pod() {
 	drifts "container interface eth0: enhanced_dad mismatch: got 0, want 1" set_conf ipv6.conf.eth0.enhanced_dad=0
 }
 
-@test "bridge: CHECK accepts changes made by tuning, upstream's or ours" {
+@test "bridge: CHECK accepts changes that the tuning plugin made, both upstream's and ours" {
 	need_go_plugins tuning
 	for tuning in "$GO_PLUGINS/tuning" "$plugins/tuning"; do
 		add '{"mtu":1400}'

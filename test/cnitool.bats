@@ -129,7 +129,7 @@ DEL cnitool-77383ca0a0715733ca6f /var/run/netns/testing" ]
 	[ "$(cut -d' ' -f1 /tmp/calls | xargs)" = "ADD DEL" ]
 }
 
-@test "cnitool: errors of check and status name the plugin" {
+@test "cnitool: an error of check or status contains the name of the plugin" {
 	network demo 1.1.0 '{"type":"loopback"}' '{"type":"script","mode":{"CHECK":"fail","STATUS":"busy"}}'
 	cnitool add demo /run/netns/pod >/dev/null
 	fails cnitool check demo /run/netns/pod

@@ -274,7 +274,7 @@ steps() { grep '^  \[' | sed 's/pkts.*bytes [0-9]*/-/'; }
 	done
 }
 
-@test "firewall: ADD adds a jump to the administrator's chain if the existing one is after the accepting rule" {
+@test "firewall: ADD adds a jump to the administrator's chain if the existing jump is after the accepting rule" {
 	drop_all
 	iptables -N CNI-ADMIN
 	iptables -A FORWARD -m mark --mark 0x1000/0x1000 -j ACCEPT

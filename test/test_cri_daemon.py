@@ -549,7 +549,7 @@ def free_port():
         return s.getsockname()[1]
 
 
-def test_metrics_are_served_on_a_port_and_invalid_requests_refused(make):
+def test_metrics_are_served_on_a_port_and_invalid_requests_are_refused(make):
     port = free_port()
     d = make("--metrics-address", "127.0.0.1:%d" % port).start()
 

@@ -167,7 +167,7 @@ def test_the_runtime_option_overrides_the_environment(runtime, tmp_path):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to run as another user")
-def test_a_socket_that_may_not_be_opened_is_reported_with_a_hint(runtime, tmp_path):
+def test_a_socket_that_the_user_has_no_permission_to_open_is_reported_with_a_hint(runtime, tmp_path):
     os.chmod(runtime.path, 0o600)
     for parent in (tmp_path, *tmp_path.parents):
         if parent.stat().st_uid == 0 and not parent.stat().st_mode & 0o001:
