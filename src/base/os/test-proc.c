@@ -282,7 +282,7 @@ static void status_is_formatted_as_by_go(void **state)
 	     environment_is_exactly_as_given),                                                     \
 		TEST("without argv, the path is the only argument" END,                            \
 		     path_is_the_first_argument),                                                  \
-		TEST("the program can read all of a large input and of an empty one" END,          \
+		TEST("the program gets its complete input, whether large or empty" END,            \
 		     input_arrives_whole),                                                         \
 		TEST("the call succeeds if the program does not read its input" END,               \
 		     input_need_not_be_read),                                                      \

@@ -240,7 +240,9 @@ int main(void)
 		PLACE_TEST(
 			"lease: a scan finds leases without an index entry and removes empty ones",
 			release_without_index),
-		PLACE_TEST("lease: a lease is not finished until lease_finish() is called", finish),
+		PLACE_TEST(
+			"lease: lease_finish() records the time when the ADD of the owner finished",
+			finish),
 		PLACE_TEST("lease: the last allocated address of a set is stored; a truncated file "
 			   "is ignored",
 			   last_reserved),

@@ -61,7 +61,8 @@ static const struct hw_field tuning_args_cni_fields[] = {
 
 static const struct hw_field tuning_args_fields[] = {
 	{ "cni", HW_OBJECT, HW_AT(struct tuning_args, cni), .sub = tuning_args_cni_fields,
-	  .help = "the same keys; they override those of the configuration" },
+	  .help = "attributes for this pod, with the same keys as above; they override the "
+		  "configuration" },
 	{ 0 },
 };
 
