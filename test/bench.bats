@@ -27,7 +27,7 @@ setup() {
 	[[ $output == *"/bin/ls /nowhere ended with status"* ]]
 }
 
-@test "bench: both sides have their own environment and input, and the same number of samples" {
+@test "bench: each of two compared series has its own environment and input, and both have the same number of samples" {
 	log=$BATS_TEST_TMPDIR/log
 	echo "text" >"$BATS_TEST_TMPDIR/input"
 	printf '%s\n' "read -r line; echo \$SIDE \$line >>$log" >"$BATS_TEST_TMPDIR/note"
@@ -57,7 +57,7 @@ setup() {
 	run -0 timeout 20 "$HAWSER_BUILD/bench/bench-spawn" 1 "$BATS_TEST_TMPDIR/series"
 }
 
-@test "bench: the times that selftimed commands print are added up, except while the clock is off" {
+@test "bench: the times that selftimed commands print are added up, except after the keyword clock off" {
 	printf 'selftimed /bin/echo 5\nclock off\nselftimed /bin/echo 7\nclock on\nselftimed /bin/echo 1{n}\n' \
 		>"$BATS_TEST_TMPDIR/series"
 	run -0 "$HAWSER_BUILD/bench/bench-spawn" 2 "$BATS_TEST_TMPDIR/series"

@@ -126,7 +126,7 @@ dad_of_pod() {
 	del
 }
 
-@test "bridge: sysctls are accessed through a private procfs mount, so that /proc does not grow" {
+@test "bridge: sysctls are accessed through a private procfs mount, so that path lookups in /proc stay fast" {
 	need strace
 	[ "$(dad_of_pod -e trace=openat)" = 0 ]
 	grep '"sys/net/ipv6/conf/eth0/accept_dad"' /tmp/trace
@@ -155,7 +155,7 @@ dad_of_pod() {
 	del
 }
 
-@test "bridge: isDefaultGateway gives IPAM's default route its gateway instead of adding a second one" {
+@test "bridge: with isDefaultGateway, IPAM's default route gets the gateway, and no second default route is added" {
 	add '{"isDefaultGateway":true}' '{"type":"host-local","subnet":"10.7.0.0/24","routes":[{"dst":"0.0.0.0/0"}]}'
 	[ "$(result '.routes | tostring')" = '[{"dst":"0.0.0.0/0","gw":"10.7.0.1"}]' ]
 	[ "$(ip -n one route show default | wc -l)" = 1 ]
@@ -190,7 +190,7 @@ dad_of_pod() {
 	fails_with 7 "cannot use IPAM when DisableContainerInterface flag is set"
 }
 
-@test "bridge: mtu is set on the bridge and on both ends" {
+@test "bridge: mtu is set on the bridge and on both ends of the veth pair" {
 	add '{"mtu":1400}'
 	ip link show br7 | grep -q 'mtu 1400'
 	ip link show "$(result "$host_end")" | grep -q 'mtu 1400'
@@ -246,7 +246,7 @@ dad_of_pod() {
 	run ! reaches one 10.7.0.3
 }
 
-@test "bridge: the MAC address of a bridge that we created does not change with its ports" {
+@test "bridge: a bridge that we created keeps its MAC address when ports are added or removed" {
 	add '{}'
 	mac=$(result '.interfaces[0].mac')
 	ip link add other type veth peer name peer
@@ -351,7 +351,7 @@ dad_of_pod() {
 	del
 }
 
-@test "bridge: an existing interface named CNI_IFNAME is refused, and nothing is changed" {
+@test "bridge: ADD is refused if the pod has an interface with the name in CNI_IFNAME, and nothing is changed" {
 	ip -n one link add eth0 type veth peer name other
 	before=$(links_and_addresses one)
 	run try_add '{"isGateway":true}'
@@ -500,7 +500,7 @@ dad_of_pod() {
 	drifts "host interface $port is missing" ip link del "$port"
 }
 
-@test "bridge: CHECK finds an MTU that differs from the kernel's default if none is configured" {
+@test "bridge: if no MTU is configured, CHECK finds an MTU that differs from the kernel's default" {
 	add '{}'
 	port=$(result "$host_end")
 	drifts "host interface $port: MTU mismatch: got 1300, want 1500" ip link set "$port" mtu 1300
@@ -526,7 +526,7 @@ dad_of_pod() {
 	drifts "container interface eth0: enhanced_dad mismatch: got 0, want 1" set_conf ipv6.conf.eth0.enhanced_dad=0
 }
 
-@test "bridge: CHECK accepts changes made by tuning, upstream's or ours" {
+@test "bridge: CHECK accepts changes that the tuning plugin made, both upstream's and ours" {
 	need_go_plugins tuning
 	for tuning in "$GO_PLUGINS/tuning" "$plugins/tuning"; do
 		add '{"mtu":1400}'
@@ -684,7 +684,7 @@ dad_of_pod() {
 	rm /run/netns/one
 }
 
-@test "bridge: a DEL that cannot delete the link keeps its addresses leased" {
+@test "bridge: if DEL cannot delete the link, the pod's addresses stay leased" {
 	add '{}'
 	rm -rf /run/hawser
 	ln -s loop /tmp/loop
@@ -799,7 +799,7 @@ dad_of_pod() {
 	fails_with 7 "cannot set hairpin mode*"
 }
 
-@test "bridge: ADD and DEL dump only the bridge's addresses, and ADD and DEL of ptp dump nothing" {
+@test "bridge: ADD and DEL list only the bridge's addresses by netlink dumps, and ADD and DEL of ptp use no dump" {
 	need strace
 	conf '{"isGateway":true}' "$both" >/tmp/conf
 	for i in {1..5}; do ip netns add "p$i" && call ADD "p$i" "p$i" "$(</tmp/conf)"; done

@@ -95,7 +95,7 @@ DEL cnitool-77383ca0a0715733ca6f /var/run/netns/testing" ]
 	[ "$(tail -c 2 /tmp/out | od -An -c | tr -d ' ')" = '\r\n' ]
 }
 
-@test "cnitool: CNI_ARGS, CAP_ARGS and the interface reach the plugin" {
+@test "cnitool: CNI_ARGS, CAP_ARGS and the interface name are passed to the plugin" {
 	network demo 1.0.0 '{"type":"script","capabilities":{"ips":true,"mac":false}}'
 	CNI_ARGS='A=1;B=two' CAP_ARGS='{"ips":["10.1.2.9"],"mac":"no","other":1}' CNI_IFNAME=net1 \
 		cnitool add demo /run/netns/pod >/dev/null
@@ -129,7 +129,7 @@ DEL cnitool-77383ca0a0715733ca6f /var/run/netns/testing" ]
 	[ "$(cut -d' ' -f1 /tmp/calls | xargs)" = "ADD DEL" ]
 }
 
-@test "cnitool: errors of check and status name the plugin" {
+@test "cnitool: an error of check or status contains the name of the plugin" {
 	network demo 1.1.0 '{"type":"loopback"}' '{"type":"script","mode":{"CHECK":"fail","STATUS":"busy"}}'
 	cnitool add demo /run/netns/pod >/dev/null
 	fails cnitool check demo /run/netns/pod

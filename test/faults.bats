@@ -32,7 +32,7 @@ scenario() {
 	run ! grep -q ' arch_prctl ' "$report" # a system call of the dynamic linker
 }
 
-@test "inject: two counts of one command agree" {
+@test "inject: counting the system calls of a command twice gives the same numbers" {
 	"$inject" --count --report "$report" -- sh -c ': >made; ls made'
 	"$inject" --count --report "$report.2" -- sh -c ': >made; ls made'
 	diff "$report" "$report.2"
@@ -83,7 +83,7 @@ scenario() {
 	[ ! -e made ]
 }
 
-@test "inject: a system call that cannot fail has no number for --fail" {
+@test "inject: --list shows - instead of a number for --fail if a system call cannot fail" {
 	"$inject" --count --list --report "$report" -- sh -c :
 	[ "$(awk '$3 == "exit_group" { print $2 }' "$report")" = - ]
 }

@@ -274,7 +274,7 @@ steps() { grep '^  \[' | sed 's/pkts.*bytes [0-9]*/-/'; }
 	done
 }
 
-@test "firewall: ADD adds a jump to the administrator's chain if the existing one is after the accepting rule" {
+@test "firewall: ADD adds a jump to the administrator's chain if the existing jump is after the accepting rule" {
 	drop_all
 	iptables -N CNI-ADMIN
 	iptables -A FORWARD -m mark --mark 0x1000/0x1000 -j ACCEPT
@@ -412,7 +412,7 @@ steps() { grep '^  \[' | sed 's/pkts.*bytes [0-9]*/-/'; }
 	[ "$(ours)" = "[]" ]
 }
 
-@test "firewall: a pod takes over the address of another pod, and a late DEL of the other pod keeps it" {
+@test "firewall: if a pod takes over the address of another pod, a late DEL of the other pod does not remove the address" {
 	drop_all
 	pod c1 one
 	cp /tmp/result.c1 /tmp/result.c2
@@ -435,7 +435,7 @@ steps() { grep '^  \[' | sed 's/pkts.*bytes [0-9]*/-/'; }
 	[ "$(ours)" = "[]" ]
 }
 
-@test "firewall: a failed repeated ADD changes nothing, and a repeated ADD never deletes elements that stay" {
+@test "firewall: a failed repeated ADD changes nothing, and a repeated ADD never deletes elements that are still needed" {
 	start_bus with-firewalld
 	drop_all
 	pod c1 one '{"backend":"iptables"}'
@@ -675,7 +675,7 @@ start_firewalld() {
 	[ "$(ours)" = "[]" ]
 }
 
-@test "firewalld: it is not called with backend iptables, or if it is not running" {
+@test "firewalld: the plugin does not call firewalld with backend iptables, or if firewalld is not running" {
 	start_bus
 	drop_all
 	pod c1 one
@@ -736,7 +736,7 @@ start_firewalld() {
 	[ "$(ours)" = "[]" ]
 }
 
-@test "firewalld: without a record and prevResult, DEL finds the addresses by their owner" {
+@test "firewalld: with neither a record nor prevResult, DEL finds the addresses by their owner" {
 	start_bus with-firewalld
 	pod c1 one
 	pod c2 two
@@ -807,7 +807,7 @@ start_real_firewalld() {
 
 # ---- STATUS -----------------------------------------------------------------------------------------
 
-@test "STATUS: the error names a native chain that drops packets of pods, and the rule to add" {
+@test "STATUS: if a native chain drops packets of pods, the error names the chain and the rule to add" {
 	status
 	drop_all
 	status
@@ -852,7 +852,7 @@ legacy_drops() {
 	done
 }
 
-@test "STATUS: the error names iptables-legacy if it drops packets of pods, and the rule to add" {
+@test "STATUS: if iptables-legacy drops packets of pods, the error names it and the rule to add" {
 	legacy_drops
 	pod c1 one
 	for tables in iptables-legacy ip6tables-legacy; do
@@ -897,7 +897,7 @@ legacy_drops() {
 	status
 }
 
-@test "STATUS: succeeds with chains that drop only other packets, are at other hooks, or drop nothing" {
+@test "STATUS: succeeds with chains that drop only some packets, are not at the forward hook of IP, or are unused" {
 	nft 'table inet mine { chain onward { type filter hook forward priority 0; ip daddr 10.9.9.9 drop; iifname "x" drop; };
 		chain in { type filter hook input priority 0; policy drop; };
 		chain other { drop; }; }'
@@ -932,7 +932,7 @@ maze() {
 	done
 }
 
-@test "STATUS: stops reading chains with thousands of paths, and then succeeds" {
+@test "STATUS: gives up on chains with thousands of paths, and then succeeds" {
 	need strace
 	nft -f - <<-END
 		table inet mine {
@@ -973,7 +973,7 @@ maze() {
 	fails_with "iptables-legacy drops pod traffic; *"
 }
 
-@test "STATUS: fails with a chain that drops IPv6 only if a pod has an IPv6 address" {
+@test "STATUS: a chain that drops all IPv6 packets is an error only if a pod has an IPv6 address" {
 	nft 'table ip6 mine { chain onward { type filter hook forward priority 0; policy drop; }; }'
 	nft 'table inet both { chain onward { type filter hook forward priority 0; policy drop; ip saddr 10.0.0.0/8 accept; }; }'
 	status

@@ -40,7 +40,7 @@ silence() {
 
 # ---- selection of the plugin -----------------------------------------------------------------------
 
-@test "hawser-plugin: the plugin is selected by the name of the link, or by the first argument" {
+@test "hawser-plugin: the plugin is selected by the name of the symbolic link, or by the first argument" {
 	run --separate-stderr call "$HAWSER_BUILD/cni/noop" ADD
 	[ "$status" = 0 ]
 	[ "$output" = '{}' ]
@@ -49,7 +49,7 @@ silence() {
 	[ "$output" = '{}' ]
 }
 
-@test "hawser-plugin: BUILD/cni has a relative link for each plugin and nothing else" {
+@test "hawser-plugin: BUILD/cni has a relative symbolic link for each plugin and nothing else" {
 	diff <("$program" list | cut -d ' ' -f 1 | sort) <(ls "$HAWSER_BUILD/cni")
 	for link in "$HAWSER_BUILD"/cni/*; do
 		[ "$(readlink "$link")" = ../bin/hawser-plugin ]
@@ -151,7 +151,7 @@ silence() {
 
 # ---- install -----------------------------------------------------------------------------
 
-@test "install: creates the directory, a copy of the program and a relative link for each plugin" {
+@test "install: creates the directory, a copy of the program and a relative symbolic link for each plugin" {
 	"$program" install a/b
 	cmp "$program" a/b/hawser-plugin
 	[ "$(stat -c %a a/b/hawser-plugin)" = 755 ]
@@ -189,7 +189,7 @@ silence() {
 	[ "$before" = "$(listing dir)" ]
 }
 
-@test "install: a file named hawser-plugin without our mark is treated as foreign" {
+@test "install: a file named hawser-plugin that does not contain our text is treated as foreign" {
 	mkdir dir
 	echo '#!/bin/sh' >dir/hawser-plugin
 	run --separate-stderr "$program" install dir
@@ -224,7 +224,7 @@ silence() {
 	done
 }
 
-@test "install: copies the binary, not the link that started it, also to another file system" {
+@test "install: run through a symbolic link, it copies the binary and not the link, even to another file system" {
 	ln -s "$program" link
 	mkdir other
 	mount -t tmpfs none other
@@ -248,7 +248,7 @@ silence() {
 	[ "$before" = "$(listing dir)" ]
 }
 
-@test "install: replaces links to a hawser-plugin in another directory" {
+@test "install: replaces symbolic links to a hawser-plugin in another directory" {
 	mkdir dir
 	ln -s ../../bin/hawser-plugin dir/loopback
 	"$program" install dir
@@ -288,7 +288,7 @@ silence() {
 	done
 }
 
-@test "install: make install puts the program into bin and links to it into lib/hawser/cni" {
+@test "install: make install puts the program into bin, and symbolic links to it into lib/hawser/cni" {
 	install_hawser
 	links=$(find "$DESTDIR" -path '*/lib/hawser/cni')
 	diff <("$program" list | cut -d ' ' -f 1 | sort) <(ls "$links")
@@ -298,7 +298,7 @@ silence() {
 	[ -z "$(find "$DESTDIR" -path '*/opt/*')" ]
 }
 
-@test "uninstall: removes the copy and its links, and nothing else" {
+@test "uninstall: removes the copy and the symbolic links to it, and nothing else" {
 	"$program" install dir
 	echo foreign >dir/another
 	ln -sf /elsewhere/hawser-plugin dir/noop
@@ -310,14 +310,14 @@ noop l /elsewhere/hawser-plugin" ]
 	"$program" uninstall dir
 }
 
-@test "uninstall: keeps a hawser-plugin that no link refers to" {
+@test "uninstall: keeps a hawser-plugin that no symbolic link refers to" {
 	mkdir dir
 	cp "$program" dir
 	"$program" uninstall dir
 	[ -x dir/hawser-plugin ]
 }
 
-@test "uninstall: on a clean host, without a directory, reports that there is nothing to remove" {
+@test "uninstall: without an argument it reports, on a clean host, that there is nothing to remove" {
 	run "$program" uninstall
 	[ "$status" = 0 ]
 	[[ "$output" == "nothing to remove"* ]]
@@ -387,7 +387,7 @@ valid() { echo "\"cni.dev/valid-attachments\":[${1:+{\"containerID\":\"$1\",\"if
 	[ -z "$(things)" ]
 }
 
-@test "record: without a boot ID GC removes no live attachment" {
+@test "record: if the boot ID cannot be read, GC removes no live attachment" {
 	record ADD c1
 	mount --bind /dev/null /proc/sys/kernel/random/boot_id
 	record GC ""

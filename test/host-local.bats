@@ -495,7 +495,7 @@ lockers() { find /proc/[0-9]*/fd -lname "$leases/lock" 2>/dev/null | wc -l; }
 	[ "$(ls "$leases/.hawser")" = "$boot" ]
 }
 
-@test "host-local: a lease that its owner made again after the boot is kept" {
+@test "host-local: a lease from before the boot is kept if its owner has allocated the address again since then" {
 	add c1 '{"subnet":"10.1.0.0/30","gateway":"10.9.0.1"}'
 	boot=$(ls "$leases/.hawser")
 	for old in 00000000-0000-0000-0000-000000000000 ffffffff-ffff-ffff-ffff-ffffffffffff; do

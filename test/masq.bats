@@ -426,7 +426,7 @@ time.sleep(10)' "$1" "$2" "$3" >/tmp/router 3>&- &
 	add c1 one
 	nft 'delete element inet hawser masq4 { 10.7.0.2 }; add element inet hawser masq4 { 10.7.0.2 : continue }'
 	run check
-	fails_with "nftables set masq4: element mismatch: got 10.7.0.2 : jump masqall, owner none, want 10.7.0.2 *, owner *"
+	fails_with "nftables set masq4: element mismatch: got 10.7.0.2 : jump masqall (owner none), want 10.7.0.2 * (owner *"
 }
 
 @test "masq: ADD restores flushed rules and chains" {

@@ -134,7 +134,7 @@ del_by_plugins() { by_plugin tuning DEL "$@" && by_plugin "$net" DEL "$@"; }
 	on_each each
 }
 
-@test "nothing left: DEL without record and cached result leaves nothing behind" {
+@test "nothing left: DEL with neither a record nor a cached result leaves nothing behind" {
 	each() {
 		add
 		rm -r /run/hawser/attachments /var/lib/cni/results

@@ -250,7 +250,7 @@ near() { hawser-plugin rules --json | jq -c '[.[] | select(.set | startswith("ne
 	done
 }
 
-@test "portmap: a mapping for one family that repeats a mapping for both is added once, in any order" {
+@test "portmap: a mapping for one family that repeats a mapping for both families is added once, in either order" {
 	pod c1 one
 	every=("$tcp" "${tcp/\}/,\"hostIP\":\"0.0.0.0\"\}}" "${tcp/\}/,\"hostIP\":\"::\"\}}")
 	for order in "0 1 2" "1 2 0" "2 0 1"; do
@@ -331,7 +331,7 @@ near() { hawser-plugin rules --json | jq -c '[.[] | select(.set | startswith("ne
 	done
 }
 
-@test "portmap: 127.0.0.1 works from the host, and pods cannot reach it" {
+@test "portmap: a host port on 127.0.0.1 is reachable from the host, but not from pods" {
 	pod c1 one
 	add c1 "$tcp"
 	[ "$(cat /proc/sys/net/ipv4/conf/cni0/route_localnet)" = 1 ]
@@ -371,7 +371,7 @@ near() { hawser-plugin rules --json | jq -c '[.[] | select(.set | startswith("ne
 	[ "$(ours)" = "[]" ]
 }
 
-@test "portmap: a pod reaches its own and its neighbour's host port with the host's address" {
+@test "portmap: connections of a pod to its own or a neighbour's host port have the host's source address" {
 	pod c1 one
 	pod c2 two
 	add c1 "$tcp" "$udp"
@@ -385,7 +385,7 @@ near() { hawser-plugin rules --json | jq -c '[.[] | select(.set | startswith("ne
 	done
 }
 
-@test "portmap: a pod of a network that contains the target's network keeps its source address" {
+@test "portmap: a pod keeps its source address if its network is larger than the target's network and contains it" {
 	pod c1 one
 	add c1 "$tcp"
 	call ptp ADD c2 two '{"cniVersion":"1.1.0","name":"net","type":"ptp","ipam":{"type":"static",
@@ -563,7 +563,7 @@ near() { hawser-plugin rules --json | jq -c '[.[] | select(.set | startswith("ne
 	[ "$(ours)" = "[]" ]
 }
 
-@test "portmap: families and protocols do not conflict, and a pod may have a port on every address and also on one" {
+@test "portmap: a host port may be mapped once per family and protocol, and by one pod both on all addresses and on one" {
 	pod c1 one
 	pod c2 two
 	add c1 "${tcp/\}/,\"hostIP\":\"0.0.0.0\"\}}" "${tcp/\}/,\"hostIP\":\"127.0.0.1\"\}}" "$udp"
@@ -574,7 +574,7 @@ near() { hawser-plugin rules --json | jq -c '[.[] | select(.set | startswith("ne
 	check c1 "${tcp/\}/,\"hostIP\":\"0.0.0.0\"\}}" "${tcp/\}/,\"hostIP\":\"127.0.0.1\"\}}" "$udp"
 }
 
-@test "portmap: DEL of a pod with a port on every address and also on one leaves nothing behind" {
+@test "portmap: DEL removes a host port that is mapped both on all addresses and on one, and leaves nothing behind" {
 	some='{"hostPort":8080,"containerPort":81,"protocol":"tcp","hostIP":"192.0.2.1"}'
 	pod c1 one
 	pod c2 two
@@ -599,7 +599,7 @@ near() { hawser-plugin rules --json | jq -c '[.[] | select(.set | startswith("ne
 # owned_ports: print the IPv4 mappings and claims of all pods
 owned_ports() { ours | jq -r '.[] | select(test("^(any)?port4|^holder4"))' | sort | paste -sd ' '; }
 
-@test "portmap: the first of two attachments of a container owns the port, and its DEL gives it to the second" {
+@test "portmap: the first of two attachments of a container owns the port; DEL of the first gives the port to the second" {
 	pod c1 one
 	pod c2 two
 	second ADD c1
@@ -689,7 +689,7 @@ owned_ports() { ours | jq -r '.[] | select(test("^(any)?port4|^holder4"))' | sor
 	[ "$(ours)" = "[]" ]
 }
 
-@test "portmap: two attachments of a container share a port, one on every address and the other on one" {
+@test "portmap: two attachments of a container share a port: one maps it on all addresses, the other on one address" {
 	some='{"hostPort":8080,"containerPort":80,"protocol":"tcp","hostIP":"192.0.2.3"}'
 	pod c1 one
 	pod c2 two
@@ -773,7 +773,7 @@ call_c1() {
 	add c2 "$tcp"
 }
 
-@test "portmap: the listed commands free ports on one address and their conditions, and no other port" {
+@test "portmap: the commands that the error lists also free a port on one address with conditions, and no other port" {
 	pod c1 one
 	pod c2 two
 	conf '{"conditionsV4":["ip saddr 192.0.2.2"]}'
@@ -787,7 +787,7 @@ call_c1() {
 	[ "$(seen outside two 192.0.2.3 tcp)" = 192.0.2.2 ]
 }
 
-@test "portmap: after forty concurrent ADDs, one pod has the port on every address, or thirty have it on one each" {
+@test "portmap: after forty concurrent ADDs, either one pod has the port on all addresses, or thirty pods have it on one each" {
 	pod c1 one
 	for i in {1..40}; do
 		cp /tmp/net.c1 "/tmp/net.p$i"
@@ -812,7 +812,7 @@ call_c1() {
 
 # ---- DEL, GC, CHECK, repair -----------------------------------------------------------------------------
 
-@test "portmap: DEL works without mappings, result or namespace, and twice" {
+@test "portmap: DEL succeeds without mappings, without a result, without a namespace, and twice" {
 	pod c1 one
 	add c1 "$tcp" "${udp/\}/,\"hostIP\":\"192.0.2.1\"\}}"
 	call portmap DEL c1 "" "$(</tmp/conf)"
@@ -824,7 +824,7 @@ call_c1() {
 	[ "$(ours)" = "[]" ]
 }
 
-@test "portmap: DEL without record and prevResult leaves no element with the pod's address" {
+@test "portmap: DEL with neither a record nor prevResult leaves no element with the pod's address" {
 	conf '{"masqAll":true}'
 	jq -cn '{cniVersion:"1.1.0",interfaces:[{name:"eth0",sandbox:"/run/netns/one"}],
 		ips:[{interface:0,address:"10.9.0.3/32"},{interface:0,address:"fd09::3/128"}]}' >/tmp/net.c1

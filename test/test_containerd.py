@@ -180,14 +180,14 @@ def containerd(daemon):
     assert after == before, "\n".join(left)
 
 
-def test_pods_use_their_own_address_to_pods_and_the_hosts_address_to_other_hosts(containerd):
+def test_pods_reach_pods_with_their_own_address_and_other_hosts_with_the_hosts_address(containerd):
     one, two = Pod(containerd, "one"), Pod(containerd, "two")
     assert one.source_seen(two.address) == one.address
     assert two.source_seen(one.address6) == two.address6
     assert one.source_seen("192.0.2.2") == "192.0.2.1"
 
 
-def test_a_host_port_is_reachable_on_localhost_from_outside_and_from_pods(containerd):
+def test_a_host_port_is_reachable_from_the_host_from_outside_and_from_pods(containerd):
     one, two = Pod(containerd, "one", ports=[(8080, 80)]), Pod(containerd, "two")
     assert source_seen("127.0.0.1", 8080) == "10.88.0.1"
     assert source_seen("192.0.2.1", 8080) == "192.0.2.1"

@@ -85,7 +85,7 @@ def test_an_image_is_pulled_by_digest(server, puller):
     assert result["resolved"]["digest"] == digest(image.manifest)
 
 
-def test_directories_inherit_from_an_existing_layer_that_is_not_fetched(server, puller, tmp_path):
+def test_directories_inherit_attributes_from_an_existing_layer_that_is_not_fetched(server, puller, tmp_path):
     lower = directory("d", mode=0o700, uid=7) + END
     image = Image([lower, member("d/f", data=b"x") + END])
     server.add(image)
@@ -97,7 +97,7 @@ def test_directories_inherit_from_an_existing_layer_that_is_not_fetched(server, 
     assert stat.S_IMODE(os.stat(result["plan"][1]["root"] + "/d").st_mode) == 0o710
 
 
-def test_directories_inherit_from_layers_of_the_same_pull(server, puller):
+def test_directories_inherit_attributes_from_layers_of_the_same_pull(server, puller):
     image = Image([directory("d", mode=0o700, uid=7) + END, member("d/f", data=b"x") + END])
     server.add(image)
     result = puller.pull(server.host + "/app:latest")
@@ -106,7 +106,7 @@ def test_directories_inherit_from_layers_of_the_same_pull(server, puller):
 
 
 @pytest.mark.parametrize("name", [b"caf\xe9", "caf\u00e9".encode(), b"100%41", b'"\\\n'])
-def test_directories_inherit_whatever_bytes_are_in_their_names(name, server, puller):
+def test_directories_with_any_bytes_in_their_names_inherit_attributes(name, server, puller):
     server.add(Image([directory(name, mode=0o710, uid=7) + END, member(name + b"/file", data=b"x") + END]))
     result = puller.pull(server.host + "/app:latest")
     above = os.stat(result["plan"][1]["root"].encode() + b"/" + name)
@@ -257,7 +257,7 @@ def test_the_next_endpoint_is_used_if_a_mirror_lacks_the_image(server, mirror, p
     assert result["resolved"]["host"] == server.host and mirror.requests
 
 
-def test_a_layer_missing_on_a_mirror_comes_from_the_registry(server, mirror, puller):
+def test_a_layer_that_a_mirror_lacks_is_fetched_from_the_registry(server, mirror, puller):
     image = Image()
     server.add(image)
     mirror.add(image)
@@ -267,7 +267,7 @@ def test_a_layer_missing_on_a_mirror_comes_from_the_registry(server, mirror, pul
     assert puller.file(result, 1, "etc/more") == b"two"
 
 
-def test_a_layer_with_wrong_content_on_a_mirror_comes_from_the_registry(server, mirror, puller):
+def test_a_layer_is_fetched_from_the_registry_if_the_mirror_sends_wrong_content(server, mirror, puller):
     image = Image()
     server.add(image)
     mirror.add(image)

@@ -157,7 +157,7 @@ def test_an_expired_token_is_renewed(server, tokens, puller):
     assert tokens.count == 2
 
 
-def test_an_identity_token_is_exchanged_for_a_token(server, tokens, puller):
+def test_an_identity_token_is_exchanged_for_an_access_token(server, tokens, puller):
     require_token(server, tokens)
     tokens.accept = lambda authorization, form: urllib.parse.parse_qs(form) == {
         "grant_type": ["refresh_token"], "client_id": ["hawser"], "service": ["the registry"],
@@ -206,7 +206,7 @@ def test_a_registry_that_refuses_every_token_is_not_retried_forever(server, toke
     assert failed.value.wire == 16 and len(server.requests) == 2 and len(tokens.requests) == 1
 
 
-def test_the_error_names_a_token_server_that_refuses(server, tokens, puller):
+def test_the_error_names_a_token_server_that_refuses_the_request(server, tokens, puller):
     require_token(server, tokens)
     tokens.accept = lambda authorization, form: False
     with pytest.raises(Failed, match=r"token server http://.*/token: HTTP status 401 \(unknown user\)") as failed:
@@ -276,12 +276,12 @@ def certs_for(tmp_path, host, authority, *files):
     return str(tmp_path / "certs.d")
 
 
-def test_an_authority_in_the_directory_of_the_host_is_trusted(secure, authority, tmp_path):
+def test_a_certificate_authority_in_the_directory_of_the_registry_is_trusted(secure, authority, tmp_path):
     certs = certs_for(tmp_path, secure.host, authority, ("ca.crt", "ca.crt"))
     Puller(tmp_path, certs_dir=certs).pull(secure.host + "/app:latest")
 
 
-def test_the_directory_of_the_host_may_be_named_without_its_port(secure, authority, tmp_path):
+def test_the_name_of_the_certificate_directory_may_omit_the_port_of_the_registry(secure, authority, tmp_path):
     certs = certs_for(tmp_path, "127.0.0.1", authority, ("ca.crt", "ca.crt"))
     Puller(tmp_path, certs_dir=certs).pull(secure.host + "/app:latest")
 

@@ -142,7 +142,7 @@ def test_a_failed_fork_is_reported_as_resource_exhausted(which, server, puller, 
     assert failed.value.wire == 8
 
 
-def test_a_pull_does_not_wait_for_a_retry_after_of_a_day(server, puller):
+def test_a_pull_fails_at_once_if_retry_after_demands_to_wait_for_a_day(server, puller):
     server.before = lambda h: server.respond(h, 429, headers={"Retry-After": "86400"})
     fails(puller, server.host, 8, "HTTP status 429", retries=4)
     assert len(server.requests) == 1
@@ -273,7 +273,7 @@ def test_an_invalid_manifest_is_rejected(what, server, puller):
     fails(puller, server.host, wire, error)
 
 
-def test_the_error_for_an_index_without_the_platform_lists_the_available_ones(server, puller):
+def test_the_error_for_an_index_without_the_platform_lists_the_available_platforms(server, puller):
     image = Image(architecture="s390x")
     server.add(image)
     server.manifests["latest"] = (OCI + "index.v1+json", index_of((image, {"os": "linux", "architecture": "s390x"})))
@@ -354,7 +354,7 @@ def test_a_layer_whose_content_length_differs_from_the_manifest_is_rejected(more
     fails(puller, server.host, 15, "size mismatch: got %d bytes, want %d" % (len(data), len(image.packed[0])))
 
 
-def test_a_layer_that_is_too_long_without_a_content_length_is_rejected(server, puller):
+def test_a_layer_sent_without_content_length_is_rejected_if_it_is_too_long(server, puller):
     image = Image()
     server.add(image)
 

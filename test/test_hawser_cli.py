@@ -167,7 +167,7 @@ def test_the_runtime_option_overrides_the_environment(runtime, tmp_path):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to run as another user")
-def test_a_socket_that_may_not_be_opened_is_reported_with_a_hint(runtime, tmp_path):
+def test_a_socket_that_the_user_has_no_permission_to_open_is_reported_with_a_hint(runtime, tmp_path):
     os.chmod(runtime.path, 0o600)
     for parent in (tmp_path, *tmp_path.parents):
         if parent.stat().st_uid == 0 and not parent.stat().st_mode & 0o001:
@@ -351,7 +351,7 @@ def test_inspect_shows_an_image_and_its_configuration(runtime):
     assert value["info"]["info"] == {"chainID": "c", "imageSpec": SPEC}
 
 
-def test_inspect_works_without_a_configuration_and_history_fails(runtime):
+def test_inspect_works_but_history_fails_if_the_image_configuration_is_missing(runtime):
     serve_status(runtime, SPEC, key="other")
     status, text, _ = runtime.run("image", "inspect", "a:1")
     assert status == 0 and text.endswith("pinned        no\n")

@@ -256,7 +256,7 @@ def test_a_pull_continues_while_one_request_is_left(server, start):
     assert daemon.join(2)[0] == "ok"
 
 
-def test_a_pull_is_cancelled_with_its_last_request(server, start):
+def test_a_pull_is_cancelled_when_its_last_request_is_cancelled(server, start):
     image = Image()
     server.add(image)
     gate = Gate(server, image)

@@ -59,7 +59,7 @@ def check_pulls(run, name):
     assert run("pull", name)[0] != 0
 
 
-def test_a_pull_over_tls_requires_the_authority_and_the_password(layout, start, tmp_path):
+def test_a_pull_over_tls_requires_the_certificate_authority_and_the_password(layout, start, tmp_path):
     authority = make_authority(tmp_path / "authority")
     (tmp_path / "htpasswd").write_text("%s:%s\n" % (USER, crypt.crypt(
         PASSWORD, crypt.mksalt(crypt.METHOD_BLOWFISH, rounds=1 << 4))))

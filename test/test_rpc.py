@@ -153,7 +153,7 @@ def test_handlers_end_when_a_grpcio_client_cancels_its_calls(channel, server):
     assert unary(channel, "Echo", b"x") == b"x"
 
 
-def test_grpcio_client_threads_many_calls(channel):
+def test_many_calls_of_grpcio_client_threads_succeed(channel):
     """100 sleeping calls and 2000 short ones on the same connection."""
     asleep = [channel.unary_unary(SERVICE + "Sleep").future(b"2000000", timeout=LONG)
               for _ in range(100)]
@@ -164,7 +164,7 @@ def test_grpcio_client_threads_many_calls(channel):
         call.cancel()
 
 
-def test_grpcio_client_threads_at_the_limit(tmp_path):
+def test_a_call_is_refused_while_threads_run_the_maximum_number_of_long_calls(tmp_path):
     s = Server(str(tmp_path / "capped"), "3")
     with dial(s) as c:
         endless = [c.unary_stream(SERVICE + "Count")(b"1000000000 1000", timeout=LONG)
@@ -203,7 +203,7 @@ def test_a_call_of_a_grpcio_client_completes_during_a_drain(server, channel):
     assert call.result(LONG) == b"slept"
 
 
-def test_a_server_that_ran_out_of_descriptors_recovers(tmp_path):
+def test_a_server_that_ran_out_of_file_descriptors_recovers(tmp_path):
     """Connections that cannot be accepted wait, without a busy loop in the server."""
     s = Server(str(tmp_path / "poor"), prefix=["prlimit", "--nofile=20"])
     crowd = [socket.socket(socket.AF_UNIX) for _ in range(40)]
@@ -222,7 +222,7 @@ def test_a_server_that_ran_out_of_descriptors_recovers(tmp_path):
 
 @pytest.mark.skipif(not shutil.which("h2load"), reason="nghttp2-client is not installed")
 @pytest.mark.parametrize("method", ["Now", "Echo"])
-def test_h2load_loses_no_call_to_a_thread(server, tmp_path, method):
+def test_threads_complete_every_call_of_h2load(server, tmp_path, method):
     (tmp_path / "body").write_bytes(bytes(5))
     done = subprocess.run(["h2load", "-n", "10000", "-c", "16", "-m", "64", "-d", tmp_path / "body",
                            "-H", "content-type: application/grpc", "-H", "te: trailers",

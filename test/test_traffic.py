@@ -436,7 +436,7 @@ def compare(expected, found):
         pytest.fail("\n".join(wrong), pytrace=False)
 
 
-def test_our_answers_equal_those_of_the_matrix(answers):
+def test_our_answers_are_those_that_the_matrix_expects(answers):
     hosts, found = answers
     compare(dict(requests(hosts["ours"])), found["ours"])
 

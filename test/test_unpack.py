@@ -125,7 +125,7 @@ def test_implied_directories_are_created_and_listed(layers):
     assert lstat(layers, "a/b").st_mode == stat.S_IFDIR | 0o700
 
 
-def test_the_root_has_the_attributes_of_its_member(layers):
+def test_the_root_directory_gets_the_attributes_that_the_archive_has_for_it(layers):
     for name in ".", "./", "/", "":
         layers.unpack(directory(name, mode=0o711, uid=9, mtime=5) + member("f"))
         st = lstat(layers, ".")
@@ -269,7 +269,7 @@ SPARSE = {
 
 
 @pytest.mark.parametrize("form", SPARSE)
-def test_sparse_files_have_their_holes(layers, form):
+def test_sparse_files_are_unpacked_with_their_holes(layers, form):
     want = bytearray(1 << 20)
     for i, (offset, length) in enumerate(PIECES):
         want[offset:offset + length] = DATA[i * 100:(i + 1) * 100]
@@ -357,7 +357,7 @@ def test_an_implied_directory_gets_its_attributes_from_the_layer_below(layers):
                    "a/b": ("0o700", 0), "new": ("0o755", 0)}
 
 
-def test_an_implied_directory_gets_default_attributes_if_the_one_below_is_hidden(layers):
+def test_an_implied_directory_gets_default_attributes_if_the_directory_below_is_hidden(layers):
     unpack_over(layers, "0", directory("a", uid=7) + directory("a/b", uid=7) + directory("c", uid=7)
         + directory("d", uid=7) + directory("e", uid=7))
     unpack_over(layers, "1", directory("a") + member("a/.wh..wh..opq") + member(".wh.c") + member("d"), "0")
@@ -367,7 +367,7 @@ def test_an_implied_directory_gets_default_attributes_if_the_one_below_is_hidden
     assert set(got) == {".", "a", "a/b", "c", "d", "e"}
 
 
-def test_files_move_to_the_target_of_a_link_in_the_layer_below(layers):
+def test_files_move_to_the_target_of_a_symlink_in_the_layer_below(layers):
     unpack_over(layers, "0", directory("usr", uid=3) + directory("usr/bin", uid=7) + member("usr/bin/old")
         + symlink("bin", "usr/bin") + symlink("sbin", "/bin") + directory("usr/lib", uid=8)
         + directory("usr/lib/x", uid=9) + symlink("usr/lib64", "../usr/lib"))
@@ -392,7 +392,7 @@ def test_a_moved_file_replaces_an_existing_one(layers):
 
 
 @pytest.mark.parametrize("target", ["a", "a/b", ".", "../../..", "b/../a"])
-def test_a_link_to_itself_or_outside_in_the_layer_below_moves_nothing_outside(layers, target):
+def test_a_symlink_to_itself_or_outside_in_the_layer_below_moves_nothing_outside(layers, target):
     unpack_over(layers, "0", symlink("a", target))
     unpack_over(layers, "1", member("a/b/c", data=b"x"), "0")
     assert any((layers.root / "1" / p).exists() for p in ("a/b/c", "b/c"))

@@ -40,7 +40,7 @@ def endless(block, first=b""):
 @pytest.mark.parametrize("path", ["..", "../secret", "../outside/secret", "a/../../outside/secret",
                                   "./../outside/new", "/../outside/secret", "a/b/../../../x"])
 @pytest.mark.parametrize("make", [member, directory])
-def test_a_path_that_escapes_the_root_by_dots_is_refused(layers, path, make):
+def test_a_path_that_escapes_the_root_with_dots_is_refused(layers, path, make):
     assert 'member "%s": path escapes the root' % path in layers.refused(make(path))
     assert names(layers.root) == []
 
@@ -66,50 +66,50 @@ def test_a_long_name_that_escapes_the_root_is_refused(layers):
 
 # ---- links that escape the root ----------------------------------------------------------------
 
-def test_a_file_through_a_link_to_outside_is_created_inside_the_root(layers):
+def test_a_file_below_a_symlink_that_leads_outside_is_created_inside_the_root(layers):
     outside = str(layers.outside)
     layers.unpack(directory(outside[1:]) + symlink("l", outside) + member("l/secret", data=b"new"))
     assert (layers.root / outside[1:] / "secret").read_bytes() == b"new"
 
 
-def test_a_chain_of_links_to_outside_is_resolved_inside_the_root(layers):
+def test_a_chain_of_symlinks_that_leads_outside_is_resolved_inside_the_root(layers):
     layers.unpack(directory("outside") + directory("d") + symlink("d/a", "../../../../..")
                   + symlink("b", "d/a/outside") + symlink("c", "b/../b")
                   + member("c/secret", data=b"new"))
     assert (layers.root / "outside/secret").read_bytes() == b"new"
 
 
-def test_a_file_that_replaces_a_link_is_not_written_through_it(layers):
+def test_a_file_that_replaces_a_symlink_is_not_written_to_its_target(layers):
     layers.unpack(symlink("l", str(layers.outside / "secret")) + member("l", data=b"new"))
     assert stat.S_ISREG(os.lstat(layers.root / "l").st_mode)
 
 
-def test_a_directory_that_replaces_a_link_does_not_change_its_target(layers):
+def test_a_directory_that_replaces_a_symlink_does_not_change_its_target(layers):
     layers.unpack(symlink("l", str(layers.outside)) + directory("l", mode=0o777, uid=5))
     assert stat.S_ISDIR(os.lstat(layers.root / "l").st_mode)
 
 
-def test_a_link_through_a_link_to_outside_is_created_inside_the_root(layers):
+def test_a_symlink_below_a_symlink_that_leads_outside_is_created_inside_the_root(layers):
     layers.unpack(directory("d") + symlink("l", "../../d") + symlink("l/m", str(layers.outside)))
     assert os.readlink(layers.root / "d/m") == str(layers.outside)
 
 
-def test_a_device_that_replaces_a_link_does_not_replace_its_target(layers):
+def test_a_device_that_replaces_a_symlink_does_not_replace_its_target(layers):
     layers.unpack(symlink("l", str(layers.outside / "secret")) + member("l", b"3", major=1, minor=3))
     assert os.lstat(layers.root / "l").st_rdev == os.makedev(1, 3)
 
 
-def test_a_member_through_a_dangling_link_is_refused(layers):
+def test_a_member_below_a_dangling_symlink_is_refused(layers):
     error = layers.refused(symlink("l", str(layers.outside)) + member("l/new", data=b"x"))
     assert 'member "l/new": "l" is neither a directory nor a link to one' in error
 
 
-def test_a_loop_of_links_is_refused(layers):
+def test_a_loop_of_symlinks_is_refused(layers):
     error = layers.refused(symlink("a", "b") + symlink("b", "a") + member("a/x"))
     assert "Too many levels of symbolic links" in error
 
 
-def test_whiteouts_through_a_link_to_outside_are_created_inside_the_root(layers):
+def test_whiteouts_below_a_symlink_that_leads_outside_are_created_inside_the_root(layers):
     layers.unpack(directory("outside") + symlink("l", "../outside") + member("l/.wh.secret")
                   + member("l/.wh..wh..opq"))
     assert is_whiteout(layers.root / "outside/secret") and is_opaque(layers.root / "outside")
@@ -122,7 +122,7 @@ def test_a_whiteout_without_a_valid_name_is_refused(layers, name):
 
 # ---- hard links --------------------------------------------------------------------------------
 
-def test_a_hard_link_to_outside_by_dots_is_refused(layers):
+def test_a_hard_link_that_escapes_the_root_with_dots_is_refused(layers):
     error = layers.refused(hardlink("h", "../outside/secret"))
     assert 'target "../outside/secret": path escapes the root' in error
 
@@ -132,12 +132,12 @@ def test_a_hard_link_to_an_absolute_path_outside_is_refused(layers):
     assert 'member "h": target "%s" is not in the layer' % (layers.outside / "secret") in error
 
 
-def test_a_hard_link_through_a_link_to_outside_is_refused(layers):
+def test_a_hard_link_to_a_file_below_a_symlink_that_leads_outside_is_refused(layers):
     error = layers.refused(symlink("l", str(layers.outside)) + hardlink("h", "l/secret"))
     assert 'member "h": target "l/secret" is not in the layer' in error
 
 
-def test_a_hard_link_to_a_link_does_not_follow_it(layers):
+def test_a_hard_link_to_a_symlink_does_not_follow_the_symlink(layers):
     layers.unpack(symlink("l", str(layers.outside / "secret")) + hardlink("h", "l")
                   + member("h", data=b"new"))
     assert os.readlink(layers.root / "l") == str(layers.outside / "secret")

@@ -93,7 +93,7 @@ everything='"mac":"02:00:00:00:00:99","promisc":true,"mtu":1400,"allmulti":true,
 	[ ! -e "$saved" ]
 }
 
-@test "tuning: a MAC address in args overrides runtimeConfig, then CNI_ARGS, then the configuration" {
+@test "tuning: a MAC address in args overrides runtimeConfig, which overrides CNI_ARGS, which overrides the configuration" {
 	mac() { ip -n one -j link show eth0 | jq -r '.[].address'; }
 	add() { # MAC KEYS
 		run call "$ours" ADD one "$2"
@@ -111,7 +111,7 @@ everything='"mac":"02:00:00:00:00:99","promisc":true,"mtu":1400,"allmulti":true,
 	ARGS='MAC=02:00:00:00:01:02' add 02:00:00:00:01:04 "$conf,$runtime,$args"
 }
 
-@test "tuning: args override all other keys and single sysctls, even if the configuration has no sysctls" {
+@test "tuning: args override all keys of the configuration, and replace or add single sysctls" {
 	call "$ours" ADD one '"mtu":1400,"sysctl":{"net.core.somaxconn":"500","net.ipv4.conf.IFNAME.log_martians":"1"},
 		"args":{"cni":{"mtu":1300,"txQLen":77,"promisc":true,"allmulti":true,
 			"sysctl":{"net.core.somaxconn":"600"}}}'

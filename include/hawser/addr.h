@@ -22,7 +22,7 @@ extern "C" {
 
 struct hw_ip {
 	uint8_t family;	   /* AF_INET, AF_INET6, or 0: unset */
-	uint8_t bytes[16]; /* network order; IPv4 uses the first 4 */
+	uint8_t bytes[16]; /* network byte order; IPv4 uses the first 4 bytes */
 };
 
 /* An address with a prefix length. Host bits are kept: 10.2.3.1/24. */

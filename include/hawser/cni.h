@@ -298,7 +298,7 @@ struct hw_cni_options {
 	/* How long an ADD or DEL waits for a GC, and a GC for ADDs and DELs; then the call fails
 	 * with CNI code 11. 0: 60 s. */
 	int lock_timeout_ms;
-	/* The next two apply to calls without a struct hw_attach. */
+	/* The next two members apply to calls without a struct hw_attach. */
 	int cancel_fd;	/* the call is cancelled when this becomes readable; 0 or -1: none */
 	int timeout_ms; /* for the whole call; 0: none */
 	/* Called for each damaged cache file that DEL or GC skips, in the thread of the caller. */

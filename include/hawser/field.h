@@ -4,9 +4,10 @@
  *
  * What:  a table maps keys to members of a C struct. The same table is used to
  *        decode with checks and defaults, to encode and to document.
- * Rules: keys match as in Go's encoding/json: exactly, or in another case. The
- *        last duplicate is used. null means the default. A value of the wrong
- *        type is an error. Unknown keys are ignored, or kept with HW_REST.
+ * Rules: keys match as in Go's encoding/json: exactly, or with upper and lower
+ *        case ignored. If a key occurs more than once, the last one is used.
+ *        null means the default. A value of the wrong type is an error. Unknown
+ *        keys are ignored, or kept with HW_REST.
  *        hw_field_clear() frees the memory that decoding allocated.
  *
  *	struct greet { char *word; int times; };
@@ -35,7 +36,7 @@ extern "C" {
 enum hw_type {
 	HW_END,	      /* end of the table */
 	HW_BOOL,      /* bool */
-	HW_BOOL_TEXT, /* bool; the strings "true" and "false", in any case, are accepted too */
+	HW_BOOL_TEXT, /* bool; also the strings "true" and "false", in upper or lower case */
 	HW_INT,	      /* int */
 	HW_INT64,     /* int64_t */
 	HW_UINT32,    /* uint32_t */
@@ -44,7 +45,7 @@ enum hw_type {
 	HW_PREFIX,    /* struct hw_prefix */
 	HW_STRINGS,   /* struct hw_strings */
 	HW_MAP,	      /* struct hw_map: an object whose values are strings */
-	HW_FLAGS,     /* struct hw_strings: the keys of an object whose value is true, in order */
+	HW_FLAGS,     /* struct hw_strings: in an object, the keys whose value is true, in order */
 	HW_OBJECT,    /* a struct described by .sub */
 	HW_LIST,      /* struct hw_list of structs described by .sub; null entries are dropped */
 	HW_JSON,      /* char *: any value, as compact JSON text */
@@ -82,7 +83,7 @@ struct hw_field {
 	size_t at; /* HW_AT(): the member that holds the value */
 	unsigned flags;
 	/* HW_HAS(): a bool member. Decoding sets it to whether the key was present; encoding
-	 * writes the key only if it is true. 0: no such member */
+	 * writes the key only if this member is true. 0: no such member */
 	size_t has;
 	/* Limits of a number, inclusive. If both are 0, the limits of the type apply. If max is
 	 * below min, there is no maximum except that of the type. */

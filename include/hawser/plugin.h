@@ -10,9 +10,8 @@
  *        plugin's del() with the same call (call->command is still "ADD").
  *        With .record, the library keeps a record of each attachment until del()
  *        has succeeded. GC calls del() for each recorded attachment that is not
- *        valid; the plugin needs no code for GC. The record is first written
- *        before add() runs; with .created_fields, when add() calls
- *        hw_record_save().
+ *        valid; the plugin needs no code for GC. The record is created before
+ *        add() runs or, with .created_fields, when add() calls hw_record_save().
  * Rules: a command whose function is NULL succeeds and prints nothing.
  *        On DEL, a prevResult that cannot be parsed is treated as missing.
  *        When GC calls del(), the call has the configuration and arguments of
@@ -76,7 +75,7 @@ struct hw_call {
 	bool recorded; /* a record of this attachment exists; .created has its contents */
 };
 
-/* Later versions may add members at the end. If an older plugin lacks a member, it is read as 0. */
+/* Later versions may add members at the end. A member that an older plugin lacks is read as 0. */
 struct hw_plugin {
 	size_t size; /* sizeof(struct hw_plugin) */
 	const char *name;
@@ -84,7 +83,8 @@ struct hw_plugin {
 	int (*add)(struct hw_call *call, struct hw_err *e);
 	int (*del)(struct hw_call *call, struct hw_err *e);
 	int (*check)(struct hw_call *call, struct hw_err *e);
-	int (*gc)(struct hw_call *call, struct hw_err *e); /* called after the GC of the records */
+	/* Called after GC has deleted the recorded attachments that are not valid. */
+	int (*gc)(struct hw_call *call, struct hw_err *e);
 	int (*status)(struct hw_call *call, struct hw_err *e);
 	/* Sets call->reply. NULL: the library prints .versions. */
 	int (*version)(struct hw_call *call, struct hw_err *e);
@@ -94,8 +94,8 @@ struct hw_plugin {
 	bool record;			       /* keep attachment records */
 	const struct hw_field *created_fields; /* describe what the plugin adds to a record */
 	size_t created_size;
-	/* For `hawser-plugin repair`: restores the objects of a record that another program has
-	 * removed. Like del(), it must work with call->created alone. */
+	/* For `hawser-plugin repair`: restores the objects that the record names, if another
+	 * program has removed them. Like del(), it must work with call->created alone. */
 	int (*repair)(struct hw_call *call, struct hw_err *e);
 };
 

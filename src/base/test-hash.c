@@ -18,7 +18,7 @@ static void derives_upstream_names(void **state)
 	char hex[HASH_HEX_MAX + 1];
 
 	(void)state;
-	/* upstream's name of an ipMasq chain, comment in nftables and container ID of cnitool */
+	/* upstream's names: an ipMasq chain, an nftables comment, a container ID of cnitool */
 	hash_hex("mynetc1", 24, hex);
 	assert_string_equal(hex, "f0bca4ac77cde1bf2f3da5df");
 	hash_hex("mynet", 16, hex);

@@ -102,7 +102,7 @@ int main(void)
 		{ "name: network names are accepted or rejected as in upstream", network_names },
 		{ "name: container IDs of any length are accepted or rejected as in upstream",
 		  container_ids },
-		{ "name: interface names are checked like upstream does, with Unicode spaces",
+		{ "name: interface names are checked as in upstream, including Unicode white space",
 		  ifnames },
 	};
 

@@ -139,10 +139,11 @@ static void test_own(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "platform: the nearest level ranks best, an older architecture ranks last",
+		{ "platform: the variant nearest to the machine's ranks best, an older "
+		  "architecture ranks last",
 		  test_order },
 		{ "platform: all names of an architecture match each other", test_aliases },
-		{ "platform: a newer level or a different architecture does not match",
+		{ "platform: a newer variant or a different architecture does not match",
 		  test_mismatches },
 		{ "platform: the platform of this machine is detected", test_own },
 	};

@@ -33,7 +33,7 @@
 #include <unistd.h>
 
 #define SENDER_STACK	(16 << 10)
-#define SENDER_HOLD_MS	20 /* the caller exits much earlier */
+#define SENDER_HOLD_MS	20 /* long enough: the caller exits much earlier */
 #define SENDER_HELD_MAX 4
 #define SENDER_HELD_MIN 16 /* above the few descriptor numbers that a sender uses */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/install.c - installation of hawser-plugin and its links in a plugin directory
+ * plugins/install.c - installation of hawser-plugin and its symbolic links in a plugin directory
  *
  * What:  DIR/hawser-plugin, a copy of the running binary, and one relative
  *        symbolic link to it per plugin.

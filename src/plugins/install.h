@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/install.h - installation of hawser-plugin and its links in a plugin directory
+ * plugins/install.h - installation of hawser-plugin and its symbolic links in a plugin directory
  */
 #ifndef PLUGINS_INSTALL_H
 #define PLUGINS_INSTALL_H
@@ -19,9 +19,9 @@
 int install_into(const char *dir, bool force, const struct hw_plugin *const *plugins,
 		 struct hw_err *e);
 /*
- * Remove all links to hawser-plugin in the directory, including links for plugins that this version
- * does not contain. Then remove the binary. If the directory has no such link, the binary was not
- * installed by install_into() and is kept.
+ * Remove all symbolic links to hawser-plugin in the directory, including those for plugins that
+ * this version does not contain. Then remove the binary. If the directory has no such link, the
+ * binary was not installed by install_into() and is kept.
  * Return: the number of removed links
  */
 int install_remove(const char *dir, struct hw_err *e);

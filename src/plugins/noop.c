@@ -157,7 +157,8 @@ static int find_debug_argument(const char *args, char **ret_path, struct hw_err 
 }
 
 /* Sets the reply that the debug file asks for: a result, an error, or the previous result in the
- * configuration's CNI version (PASSTHROUGH). INJECT-DNS also replaces its name servers. */
+ * configuration's CNI version (PASSTHROUGH). INJECT-DNS is like PASSTHROUGH, but replaces the
+ * name servers. */
 static int set_reply(struct hw_call *call, const struct noop_debug *d, struct hw_err *e)
 {
 	const char *reply = str_or(d->result, "");

@@ -6,8 +6,8 @@
  *        the pair, and the pod routes everything to the host.
  * How:   the host end has the gateway's address. When an address is added in the
  *        pod, the kernel adds a route to its network. ADD replaces that route by
- *        a route to the gateway on the link, and a route to the network via the
- *        gateway.
+ *        two routes: one to the gateway, on the link, and one to the network, via
+ *        the gateway.
  * Rules: the host's routes have our protocol number; the kernel deletes them
  *        together with the link. Only pod and host are on the link, so
  *        duplicate address detection is not needed.

@@ -640,12 +640,13 @@ static void reconnects(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST("server: calls on threads and on the loop end with the expected status",
+		TEST("server: calls on threads and on the event loop end with the expected status",
 		     unary_calls),
 		TEST("server: an instant call may have a large request", instant_calls),
 		TEST("server: a thread streams responses while other calls work", responses_stream),
 		TEST("server: a thread receives a stream of requests", requests_stream),
-		TEST("server: a thread responds to each request of a stream at once", both_stream),
+		TEST("server: a thread responds immediately to each request of a stream",
+		     both_stream),
 		TEST("server: a thread handles messages of 16 MiB, larger ones are refused",
 		     message_sizes),
 		TEST("server: short calls work while 200 threads sleep and clients hang",
@@ -663,11 +664,13 @@ int main(void)
 		     cancelled_calls),
 		TEST("server: a thread waits for a stalled client for a limited time",
 		     stalled_client),
-		TEST("server: a connection over the limit is closed (threads)", connection_limit),
+		TEST("server: a server with threads closes a connection over the limit",
+		     connection_limit),
 		TEST("server: draining waits for running threads", drain),
 		TEST("server: a stop without draining cancels the calls of all threads",
 		     stop_without_draining),
-		TEST("server: a client reconnects to a restarted server (threads)", reconnects),
+		TEST("server: a client reconnects to a server with threads that was restarted",
+		     reconnects),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -134,8 +134,8 @@ static void blocks_signals(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST("workers: short jobs share the threads of the pool, and a limited number "
-		     "waits",
+		TEST("workers: short jobs share the threads of the pool, and the number of waiting "
+		     "jobs is limited",
 		     pool_and_queue),
 		TEST("workers: each long job has a thread, and workers_free() waits for them",
 		     long_jobs_beside_pool),

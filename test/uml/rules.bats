@@ -13,14 +13,14 @@ call() {
 		"$HAWSER_BUILD/cni/bridge" <<<"$conf"
 }
 
-@test "uml: without nftables, rules, repair and uninstall find nothing to do" {
+@test "uml: on a kernel without nftables, the commands rules, repair and uninstall find nothing to do" {
 	! nft list tables >/dev/null 2>&1 || skip "this kernel has nftables"
 	[ "$(hawser-plugin rules --json)" = "[]" ]
 	hawser-plugin repair
 	[ "$(hawser-plugin uninstall)" = "nothing to remove" ]
 }
 
-@test "uml: without nftables, ADD with ipMasq fails and leaves nothing behind" {
+@test "uml: on a kernel without nftables, ADD with ipMasq fails and leaves nothing behind" {
 	! nft list tables >/dev/null 2>&1 || skip "this kernel has nftables"
 	ip netns add one
 	run call STATUS

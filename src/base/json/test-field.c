@@ -453,7 +453,7 @@ static void omits_empty_values(void **state)
 		       "{\"enabled\":true,\"atLeast\":5," DEFAULTS "}");
 }
 
-/* Without the key, it would be decoded as its default. */
+/* If the key was omitted, the member would be decoded as its default. */
 static void keeps_empty_values_that_differ_from_the_default(void **state)
 {
 	(void)state;

@@ -14,7 +14,8 @@
  *        tables from /dev/urandom. Our programs call value_seed() earlier, which
  *        needs no system call. The seed must never be a constant: keys are
  *        untrusted input and could be chosen to collide.
- *        A duplicate key has the position of the first and the value of the last.
+ *        If a key occurs more than once, it keeps its first position and gets its
+ *        last value.
  */
 #include "base/json/value.h"
 

@@ -65,7 +65,7 @@
 
 #define WATCHER_STACK (32 << 10)
 #define STAT_FLAGS    7	 /* number of fields from the name to the flags in /proc/PID/stat */
-#define SPAWN_TRIES   32 /* a new try needs a signal within microseconds of the start */
+#define SPAWN_TRIES   32 /* retried only if a signal killed the new process before its exec */
 
 /* ThreadSanitizer intercepts clone() and treats it as fork(). It does not intercept this name. */
 int __clone(int (*fn)(void *arg), void *stack, int flags, void *arg, ...);
@@ -75,7 +75,7 @@ struct child {
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t attr;
 	int end_fd;    /* direct: a pidfd; watched: an eventfd */
-	pid_t program; /* its process ID; direct mode only */
+	pid_t program; /* process ID of the program; direct mode only */
 
 	bool watched;
 	pthread_t thread;
@@ -114,7 +114,7 @@ static struct child *child_new(const struct child_start *start)
 	if (r == 0)
 		r = posix_spawn_file_actions_addclosefrom_np(&c->files, STDERR_FILENO + 1);
 	if (r != 0)
-		mem_exhausted(); /* the only possible reason, as all descriptors are valid */
+		mem_exhausted(); /* no other error is possible: all descriptors are valid */
 
 	sigfillset(&all);
 	sigemptyset(&none);
@@ -156,7 +156,7 @@ static bool died_before_exec(pid_t pid)
 	return field && (~strtoul(field, NULL, 10) & (exiting | not_executed)) == 0;
 }
 
-/* Ignores SIGCHLD, which only means that the program has already ended. */
+/* A pending SIGCHLD is not counted: it only means that the program has already ended. */
 static bool has_pending_signal(void)
 {
 	sigset_t pending;
@@ -169,8 +169,8 @@ static bool has_pending_signal(void)
  * Return: 0 once the program is executed, or a positive errno
  *
  * A Ctrl-C for our process group must not affect a program that leads another group. But if it
- * arrives just before the new process leaves our group, it kills that process. As this process gets
- * the same signal, it can detect this case, and starts the program again.
+ * arrives just before the new process leaves our group, it kills that process. As our own process
+ * gets the same signal, it can detect this case, and starts the program again.
  */
 static int child_spawn(const struct child *c, pid_t *ret_pid)
 {

@@ -20,8 +20,8 @@ struct child_start {
 	const char *path;
 	const char *const *argv; /* NULL at the end */
 	const char *const *env;	 /* NULL at the end; NULL: our environment */
-	int in, out, err;	 /* become 0, 1 and 2 of the program; see CHILD_FD_MIN */
-	bool stay;		 /* stay in our process group; else the program leads a new group */
+	int in, out, err; /* become descriptors 0, 1 and 2 of the program; see CHILD_FD_MIN */
+	bool stay;	  /* stay in our process group; else the program leads a new group */
 };
 
 /* Lowest number allowed for .in and .out: a lower one could be overwritten when the other is

@@ -102,7 +102,7 @@ int remove_tree(int dir, const char *name, struct hw_err *e)
 		r = top < 0 ? -errno : -ENOTEMPTY;
 	}
 	rm.top = top;
-	/* repeated, because readdir() may not return a directory that was moved up meanwhile */
+	/* repeated, because readdir() can miss a directory that was moved up meanwhile */
 	while (r == -ENOTEMPTY) {
 		r = remove_contents(&rm, dir, name);
 		if (r == 0)

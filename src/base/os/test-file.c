@@ -573,7 +573,8 @@ int main(void)
 		TEST("file: a file with the maximum size is read, a larger one is rejected",
 		     reads_up_to_the_limit),
 		TEST("file: a large file is read completely", reads_large_files),
-		TEST("file: reading a missing file, a directory or a FIFO fails with its name",
+		TEST("file: reading a missing file, a directory or a FIFO fails with an error that "
+		     "names it",
 		     names_unreadable_files),
 		TEST("file: a pipe is read up to EOF", reads_a_pipe_to_its_end),
 		TEST("file: replacing a file sets contents and mode, and leaves no temporary file",

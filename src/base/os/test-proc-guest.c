@@ -11,7 +11,7 @@
 
 static void descriptors_are_not_inherited(void **state)
 {
-	/* ls itself opens the directory as 3 */
+	/* descriptor 3 is the directory, which ls itself opens */
 	int a = open("/dev/null", O_RDONLY), b = dup(a);
 
 	assert_script(state, &(struct script){ .text = "exec ls /proc/self/fd" }, "0\n1\n2\n3\n",

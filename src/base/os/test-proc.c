@@ -208,8 +208,8 @@ static void writing_grandchild_does_not_delay_us(void **state)
 	struct hw_err e;
 	int r = run_script(state, &script, &result, &e);
 
-	/* yes may exceed the output limit before the shell exits; then it is killed and the call
-	 * fails with -EFBIG */
+	/* The program "yes" may exceed the output limit before the shell exits. Then both are
+	 * killed, and the call fails with -EFBIG. */
 	if (r == -EFBIG)
 		return;
 	assert_int_equal(r, 0);
@@ -282,7 +282,7 @@ static void status_is_formatted_as_by_go(void **state)
 	     environment_is_exactly_as_given),                                                     \
 		TEST("without argv, the path is the only argument" END,                            \
 		     path_is_the_first_argument),                                                  \
-		TEST("the program can read all of a large input and of an empty one" END,          \
+		TEST("the program gets its complete input, whether large or empty" END,            \
 		     input_arrives_whole),                                                         \
 		TEST("the call succeeds if the program does not read its input" END,               \
 		     input_need_not_be_read),                                                      \

@@ -262,7 +262,7 @@ static int add_unrecorded(struct skel_frame *f, struct hw_err *e)
 
 /*
  * Looks for an earlier ADD of the same attachment. If that ADD did not finish, deletes what it
- * created; if it finished, passes it to the plugin as call.earlier.
+ * created; if it finished, passes what it created to the plugin as call.earlier.
  *
  * Return: 1 with the record of a finished ADD, 0 without such a record, or a negative errno
  */
@@ -356,8 +356,8 @@ int attach_del(struct skel_frame *f, struct hw_err *e)
 	r = load_record(f, e);
 	if (r < 0)
 		return r;
-	/* Without a record, another program may have created the attachment: pass the namespace to
-	 * del(), unless the interface has a record in another network. */
+	/* If there is no record, another program may have created the attachment: pass the
+	 * namespace to del(), unless the interface has a record in another network. */
 	r = call->recorded ? is_same_netns(&f->record, call->netns, e)
 			   : !record_in_other_network(f->state_dir, call->network,
 						      call->container_id, call->ifname);
@@ -542,8 +542,8 @@ static int repair_all(const struct repair_list *list, repair_fn *repair, struct 
 
 /* Repairs the oldest attachment first. The record of a dead pod may still name an address that a
  * newer pod has now: the newer pod is repaired later and takes the address over. A host port, in
- * contrast, stays with the first attachment that claims it. Therefore the pods whose namespace
- * still exists are repaired once before, so that they claim their host ports first. */
+ * contrast, stays with the first attachment that claims it. Therefore a first pass repairs only the
+ * pods whose namespace still exists, so that they claim their host ports first. */
 int attach_repair(const struct hw_plugin *const *plugins, const char *state_dir,
 		  struct errors *errors)
 {

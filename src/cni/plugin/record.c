@@ -53,7 +53,7 @@ int record_check_dir(const char *state_dir, struct hw_err *e)
 	struct stat st;
 
 	if (stat(state_dir, &st) < 0 || !S_ISDIR(st.st_mode))
-		return 0; /* the next access to it gives a better error */
+		return 0; /* the next access to the directory gives a better error */
 	if ((st.st_uid == 0 || st.st_uid == geteuid()) && !(st.st_mode & S_IWOTH))
 		return 0;
 	return err_text(e, -EPERM,

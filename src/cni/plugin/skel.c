@@ -49,7 +49,7 @@ static const struct verb verbs[] = {
 
 struct variable {
 	const char *name;
-	size_t offset;	   /* of its member in struct skel_request */
+	size_t offset;	   /* offset of its member in struct skel_request */
 	unsigned required; /* verbs that require it */
 	int (*check)(const char *value, struct hw_err *e);
 };

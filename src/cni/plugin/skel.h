@@ -21,7 +21,7 @@
 /* Strings are borrowed; NULL means "". */
 struct skel_request {
 	const char *command, *container_id, *netns, *ifname, *args, *path, *netns_override;
-	bool netns_is_checked; /* the caller has checked that netns is not the plugin's own */
+	bool netns_is_checked; /* the caller has checked that netns is not our own namespace */
 	const char *state_dir; /* NULL: state_dir_default() */
 	int lock_timeout_ms;   /* 0: LOCK_TIMEOUT_MS */
 	const char *input;

@@ -485,7 +485,8 @@ int main(void)
 		     repair_reads_record_again),
 		TEST("attach: an attachment whose repeated ADD was killed is repaired and kept",
 		     repeated_add_killed),
-		TEST("attach: repair starts with existing namespaces, and repairs the newest last",
+		TEST("attach: repair starts with pods whose namespace exists, and repairs the "
+		     "newest last",
 		     repair_existing_netns_first),
 	};
 

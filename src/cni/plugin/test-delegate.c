@@ -2,9 +2,10 @@
 /*
  * cni/plugin/test-delegate.c - tests of delegation, with and without exec
  *
- * If this program is started as `inner`, it is the delegate. A link to it is the
- * same binary, so the delegate is called without exec. A copy is another binary
- * and is executed. The tests use both and expect the same reply.
+ * If this program is started as `inner`, it is the delegate. A symbolic link to
+ * this program is the same binary, so the delegate is called without exec. A copy
+ * of this program is another binary and is executed. The tests use both the link
+ * and the copy, and expect the same reply.
  */
 #include <hawser/plugin.h>
 
@@ -295,7 +296,7 @@ static void stays_in_the_group(void **state)
 	assert_string_equal(answer, want);
 }
 
-/* A closed standard error must not become another open file of the delegate. */
+/* If our standard error is closed, no other file may become the delegate's standard error. */
 static void closed_descriptors(void **state)
 {
 	const struct place *p = *state;

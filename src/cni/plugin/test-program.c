@@ -2,7 +2,7 @@
 /*
  * cni/plugin/test-program.c - tests of plugin programs built for older and newer libraries
  *
- * This program is also the plugins: its first argument selects one.
+ * This program also contains the plugins: its first argument selects one.
  */
 #include "cni/plugin/program.h"
 

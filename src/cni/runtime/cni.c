@@ -5,7 +5,7 @@
  * What:  copies the caller's options into one object.
  * How:   the caller may be built with an older or newer library. Its structs
  *        start with their size, which shows the members that the caller
- *        has. The others become zero, which is always the default.
+ *        has. All other members become zero, which is always the default.
  * Rules: the object never changes after hw_cni_new().
  */
 #include "cni/runtime/cni.h"
@@ -18,7 +18,7 @@
 #include "cni/lock.h"
 #include "cni/runtime/cache.h"
 
-#define STRUCT_SIZE_MAX 4096 /* a larger .size was not initialized */
+#define STRUCT_SIZE_MAX 4096 /* a larger .size must be garbage: the caller did not set it */
 
 int cni_copy_struct(void *to, size_t size, const void *from, const char *what, struct hw_err *e)
 {

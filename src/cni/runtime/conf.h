@@ -15,7 +15,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-#define CONF_SIZE_MAX (1 << 20) /* of a file; most have a few hundred bytes */
+#define CONF_SIZE_MAX (1 << 20) /* maximum size of a file; most files have a few hundred bytes */
 
 struct conf_plugin {
 	char *type;

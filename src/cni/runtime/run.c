@@ -33,7 +33,7 @@
 #include "cni/version.h"
 
 #define UNDO_TIMEOUT_MS 60000 /* for an undo; the deadline of the call may have passed */
-#define LOCK_SLICE_MS	100   /* interval of checks for a cancel */
+#define LOCK_SLICE_MS	100   /* interval between two checks whether the call was cancelled */
 
 /* ---- one call ---------------------------------------------------------------- */
 

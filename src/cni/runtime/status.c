@@ -61,7 +61,7 @@ static int parse_version_reply(const char *json, size_t len, struct hw_strings *
 	} else if (reply.supported.n > 0) {
 		*ret_versions = reply.supported;
 		reply.supported = (struct hw_strings){ 0 };
-	} else if (str_equal(reply.version, "0.2.0")) { /* 0.2.0 may omit the list */
+	} else if (str_equal(reply.version, "0.2.0")) { /* spec 0.2.0: the list is optional */
 		*ret_versions = (struct hw_strings){ 0 };
 		strings_add(ret_versions, "0.1.0");
 		strings_add(ret_versions, "0.2.0");

@@ -613,9 +613,9 @@ int main(void)
 		PLACE_TEST("cache: arguments and results that are not valid JSON are refused",
 			   refuses_invalid_json),
 		{ "cache: missing names and names with a slash are refused", refuses_names },
-		PLACE_TEST(
-			"cache: names that make the file name too long are refused with its length",
-			refuses_long_names),
+		PLACE_TEST("cache: names are refused if the file name becomes too long; the error "
+			   "has its length",
+			   refuses_long_names),
 		PLACE_TEST("cache: an error names the directory that cannot be created",
 			   no_directory),
 		PLACE_TEST("cache: if the disk is full, the old file is kept", full_disk),

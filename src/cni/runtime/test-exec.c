@@ -567,7 +567,8 @@ static void custom_exec(void **state)
 
 static const struct CMUnitTest tests[] = {
 	PLACE_TEST("exec: if a plugin is not found, libcni's error is returned", find_refuses),
-	PLACE_TEST("exec: the first regular file is found, even if linked or not executable",
+	PLACE_TEST("exec: the first regular file is found, even through a symbolic link and if not "
+		   "executable",
 		   find_first_file),
 	PLACE_TEST("exec: an empty directory name does not mean the current directory",
 		   find_empty_directory),
@@ -600,7 +601,8 @@ static const struct CMUnitTest tests[] = {
 	PLACE_TEST("exec: waiting for a busy plugin can be cancelled", busy_and_cancelled),
 	PLACE_TEST("exec: a plugin file may be replaced or removed while it runs",
 		   replaced_while_running),
-	PLACE_TEST("exec: standard error is copied after success, passed through or dropped",
+	PLACE_TEST("exec: standard error is copied after success, passed through or dropped, as "
+		   "the caller chooses",
 		   stderr_modes),
 	PLACE_TEST(
 		"exec: a result without version gets the configuration's; null is an empty result",

@@ -22,7 +22,7 @@
 #define THREADS 8
 #define ROUNDS	5
 
-/* Replies to ADD with an address that contains the number of the container ID. */
+/* Replies to ADD with an address that contains the number in the container ID. */
 #define GOOD                                                                                       \
 	"cat >/dev/null; [ $CNI_COMMAND != ADD ] || echo '{\"cniVersion\":\"1.0.0\",\"ips\":"      \
 	"[{\"address\":\"10.0.0.'${CNI_CONTAINERID#c}'/24\"}]}'"

@@ -617,7 +617,7 @@ static const struct CMUnitTest tests[] = {
 		   names_too_long_for_a_file),
 	PLACE_TEST("run: ADD stops at the first error and caches nothing",
 		   add_stops_at_the_first_error),
-	PLACE_TEST("run: an error also contains the name of the plugin object",
+	PLACE_TEST("run: if the plugin object in the list has a name, errors contain the name",
 		   error_names_the_plugin),
 	PLACE_TEST("run: an ADD that prints nothing fails", nothing_printed),
 	PLACE_TEST("run: DEL stops at the first error and keeps the cache",
@@ -645,7 +645,8 @@ static const struct CMUnitTest tests[] = {
 		   empty_cache_is_no_earlier_add),
 	PLACE_TEST("run: an ADD that timed out is undone", timed_out_add_is_undone),
 	PLACE_TEST("run: a cancelled ADD is undone", cancelled_add_is_undone),
-	PLACE_TEST("run: ADD and DEL wait for a GC, then fail with code 11; CHECK does not wait",
+	PLACE_TEST("run: ADD and DEL wait for a GC and fail with code 11 on timeout; CHECK does "
+		   "not wait",
 		   waits_for_a_gc),
 	PLACE_TEST("run: ADD, CHECK and DEL accept a single plugin's configuration", single_plugin),
 	PLACE_TEST("run: errors of a single plugin have no prefix", single_errors_are_bare),

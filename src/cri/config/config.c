@@ -74,7 +74,7 @@ const struct hw_field config_fields[] = {
 	{ "long-calls", HW_INT, AT(long_calls), .def = "512", .min = 1, .max = 16384,
 	  .help = "maximum number of concurrent pulls and other long calls, one thread each" },
 	{ "drain-timeout", HW_INT, AT(drain_timeout), .def = "10", .min = 0, .max = 3600,
-	  .help = "seconds that running calls have to finish when the daemon stops" },
+	  .help = "seconds to wait for running calls when the daemon stops" },
 	{ "log-level", HW_STRING, AT(log_level), .def = "\"info\"",
 	  .help = "error, warn, info or debug" },
 	{ "log-format", HW_STRING, AT(log_format), .def = "\"auto\"",

@@ -101,7 +101,9 @@ static void auth(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "credentials: the kind with the highest precedence is used", precedence },
+		{ "credentials: if several kinds are given, the one with the highest precedence is "
+		  "used",
+		  precedence },
 		{ "credentials: credentials for another registry are ignored", registries },
 		{ "credentials: auth is decoded to name and password, malformed auth is rejected",
 		  auth },

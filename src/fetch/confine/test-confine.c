@@ -204,8 +204,8 @@ int main(void)
 		{ "confine: files, devices and overlayfs attributes can be created", test_create },
 		{ "confine: system calls for sockets, mounts and new processes fail with ENOSYS",
 		  test_calls },
-		{ "confine: a process that reads an archive can only use threads and open "
-		  "descriptors",
+		{ "confine: a process that reads an archive can use only threads and file "
+		  "descriptors that are already open",
 		  test_reader },
 	};
 

@@ -213,7 +213,8 @@ static void test_truncated(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "tar: entry, data and end are called for each member, in order", test_members },
+		{ "tar: entry(), data() and end() are called for each member, in order",
+		  test_members },
 		{ "tar: data() and other() together receive every byte of the archive",
 		  test_bytes },
 		{ "tar: an error of the sink stops the reader", test_sink_fails },

@@ -146,7 +146,8 @@ int main(void)
 		  tear_down },
 		{ "tree: missing directories are created and reported to the callback",
 		  test_implied, set_up, tear_down },
-		{ "tree: links do not lead outside the root", test_links, set_up, tear_down },
+		{ "tree: symbolic links do not lead outside the root", test_links, set_up,
+		  tear_down },
 		{ "tree: a directory is removed with its content", test_remove, set_up, tear_down },
 	};
 

@@ -229,9 +229,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		{ "job: a message is received as it was sent", test_round_trip, setup, teardown,
 		  NULL },
-		{ "job: a descriptor is passed with a message", test_descriptor, setup, teardown,
-		  NULL },
-		{ "job: all but the first descriptor of a message are closed",
+		{ "job: a file descriptor is passed with a message", test_descriptor, setup,
+		  teardown, NULL },
+		{ "job: all but the first file descriptor of a message are closed",
 		  test_many_descriptors, setup, teardown, NULL },
 		{ "job: receiving reports a timeout and EOF", test_timeout_and_eof, setup, teardown,
 		  NULL },

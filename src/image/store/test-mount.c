@@ -275,10 +275,12 @@ static void image_is_mounted(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST("mount: the highest layer takes precedence, and only upper is written to",
+		TEST("mount: the highest layer takes precedence, and only the upper directory is "
+		     "written to",
 		     highest_layer_wins),
 		TEST("mount: an opaque layer hides all layers below it", opaque_layer_hides),
-		TEST("mount: a stack of zero or one layers can be mounted, with and without upper",
+		TEST("mount: zero layers or one layer can be mounted, with and without an upper "
+		     "directory",
 		     few_layers),
 		TEST("mount: directories may have any name", difficult_names),
 		TEST("mount: mounting does not change the working directory",

@@ -2,8 +2,9 @@
 /*
  * net/forward/verdict.h - possible verdicts of an nftables chain on a pod's packet
  *
- * What:  evaluates a chain for the first packet of a connection. Only the packet's
- *        family and mark are known, and that its address is not translated.
+ * What:  evaluates a chain for the first packet of a connection. Only three facts
+ *        are known: the family of the packet, its mark, and that its address is not
+ *        translated.
  */
 #ifndef NET_FORWARD_VERDICT_H
 #define NET_FORWARD_VERDICT_H

@@ -385,7 +385,8 @@ int main(void)
 		POD_TEST("iface: configure waits until duplicate address detection has finished",
 			 duplicate_address_detection),
 		POD_TEST("iface: a duplicate address is reported as an error", duplicate_address),
-		POD_TEST("iface: without a carrier unfinished duplicate detection is not an error",
+		POD_TEST("iface: without a carrier, unfinished duplicate address detection is not "
+			 "an error",
 			 no_carrier),
 		POD_TEST("iface: a result with an address of another interface is rejected",
 			 bad_results),

@@ -26,7 +26,7 @@
 /* ---- read -------------------------------------------------------------------------------- */
 
 struct elem_reader {
-	struct nft_elem *elem; /* in: the set; out: the element, if each is NULL */
+	struct nft_elem *elem; /* in: the set to read; if .each is NULL, out: the element */
 	bool found;
 	int (*each)(void *ctx, const struct nft_elem *elem, struct hw_err *e);
 	void *ctx;
@@ -348,12 +348,12 @@ static int check_elem(struct nft *nft, const struct nft_elem *elem, const char *
 				"nftables set %s lacks %s; hawser-plugin repair restores it",
 				elem->set, nft_elem_format(elem, text));
 	if (!is_as_wanted(elem, &there, owner))
-		return err_text(e, -ESTALE,
-				"nftables set %s: element mismatch: got %s, owner %s, want %s, "
-				"owner %s",
-				elem->set, nft_elem_format(&there, text),
-				*there.owner ? there.owner : "none", nft_elem_format(elem, want),
-				elem->mode == NFT_SHARED ? "none" : owner);
+		return err_text(
+			e, -ESTALE,
+			"nftables set %s: element mismatch: got %s (owner %s), want %s (owner %s)",
+			elem->set, nft_elem_format(&there, text),
+			*there.owner ? there.owner : "none", nft_elem_format(elem, want),
+			elem->mode == NFT_SHARED ? "none" : owner);
 	return elem->network.ip.family ? nft_check_chain_rules(nft, elem->table, elem->chain, e)
 				       : 0;
 }

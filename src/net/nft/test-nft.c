@@ -624,7 +624,9 @@ int main(void)
 		{ "nft: a host port of another owner is not replaced, and the whole batch fails",
 		  exclusive_port },
 		{ "nft: an element of a verdict map has a jump or a goto to a chain", verdict_map },
-		{ "nft: if shared networks are nested, only the widest is kept", intervals },
+		{ "nft: if networks in a set of shared networks are nested, only the widest is "
+		  "kept",
+		  intervals },
 		{ "nft: forty processes that start to add elements load the rules only once",
 		  concurrent_loads },
 		{ "nft: older rules are replaced; elements and other chains are kept",
@@ -633,7 +635,8 @@ int main(void)
 		{ "nft: newer rules that were flushed are not replaced by older ones",
 		  flushed_newer_rules },
 		{ "nft: adding an element reloads a flushed table", flushed_table },
-		{ "nft: repair restores the flushed version set, unless newer rules are loaded",
+		{ "nft: repair restores the set \"version\" after a flush, unless newer rules are "
+		  "loaded",
 		  flushed_version_set },
 		{ "nft: check finds each flushed chain, and repair restores it",
 		  each_flushed_chain },
@@ -642,7 +645,8 @@ int main(void)
 		  flushed_network_chains },
 		{ "nft: adding 3000 existing ports succeeds for their owner and fails for another",
 		  many_ports },
-		{ "nft: add_once adds an element once, and once more with mode NFT_ABSENT",
+		{ "nft: nft_elems_add_once() adds no element that the list already has in the same "
+		  "mode",
 		  elem_lists },
 		{ "nft: a chain whose name is too long for the kernel is reported as missing",
 		  long_names },

@@ -25,7 +25,7 @@
 #define DUMP_TRIES  6
 #define BATCH_USUAL 16384
 #define SEND_SPARE  65536
-#define REPLY_COST  16 /* space for an error reply, as a multiple of the size of its message */
+#define REPLY_COST  16 /* an error reply may need this many times the space of its request */
 
 int nft_open(struct nft **ret_nft, struct hw_err *e)
 {

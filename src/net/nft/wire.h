@@ -22,7 +22,7 @@ struct nft {
 	struct buf out; /* the request or batch to send */
 	struct buf in;	/* the replies */
 	bool deleted;	/* an object was deleted, so close() would block */
-	bool loaded[2]; /* by enum nft_table: the rules were found to be loaded */
+	bool loaded[2]; /* indexed by enum nft_table: a check found the rules loaded */
 };
 
 typedef int nft_reply_fn(void *ctx, const struct nlmsghdr *m, struct hw_err *e);

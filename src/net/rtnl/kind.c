@@ -26,8 +26,8 @@ static void kind_put_u32(struct nlmsghdr *m, uint16_t type, uint32_t value)
 		mnl_attr_put_u32(m, type, value);
 }
 
-/* The peer has its own header. The kernel ignores a master in it. The kernel would also bring the
- * peer up before the two ends are connected, which fails. */
+/* The peer has its own header. A peer must have no master: the kernel would ignore it. A peer must
+ * not be up: the kernel would bring it up before the two ends are connected, which fails. */
 static void kind_put_veth(struct nlmsghdr *m, const struct link_new *new)
 {
 	const struct link_new *peer = new->peer;

@@ -5,7 +5,7 @@
  * What:  one const entry per kind: its name, and functions that encode and decode the
  *        attributes of this kind. net/rtnl/link.h handles all other attributes.
  * Rules: a member that is 0 gets the kernel's default. If the kernel also accepts 0 as
- *        a value, -1 means this value.
+ *        a value, -1 selects the value 0.
  */
 #ifndef NET_RTNL_KIND_H
 #define NET_RTNL_KIND_H

@@ -74,7 +74,7 @@ struct link_new {
 	const char *kind;
 	uint32_t mtu;
 	struct hw_mac mac;
-	int txqlen;	 /* transmit queue length; -1: 0 */
+	int txqlen;	 /* transmit queue length; 0: the kernel's default; -1: a length of 0 */
 	uint32_t queues; /* number of queues in each direction */
 	uint32_t group;
 	int parent;   /* index of the lower link of a macvlan, ipvlan, vlan or vxlan */

@@ -41,7 +41,7 @@
 
 struct rtnl_request {
 	uint32_t seq;
-	size_t offset; /* in rtnl.out */
+	size_t offset; /* offset of the request in rtnl.out */
 	bool answered;
 	char what[224]; /* beginning of the error text, such as "set interface eth0 up" */
 };

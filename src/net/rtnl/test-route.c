@@ -274,7 +274,8 @@ int main(void)
 		{ "route: a route is read back with all members", all_members },
 		{ "route: default routes are found; metric 0 of IPv6 means the kernel's default",
 		  ipv6_and_default },
-		{ "route: add keeps a route with another gateway, add_only fails, replace replaces",
+		{ "route: if a route with another gateway exists, add keeps it, add_only fails, "
+		  "and replace changes it",
 		  second_gateway },
 		{ "route: each next hop on the given link is listed as one route", ipv6_next_hops },
 		{ "route: only routes of the given link and table are listed",

@@ -113,9 +113,9 @@ static int find_named_link(struct pod_links *links, const struct hw_result *resu
 	return 0;
 }
 
-/* If the pod's interface has a peer, that is the host link; it must be in prevResult, as in
- * upstream. Otherwise the first link of the host that prevResult names and that is neither a bridge
- * nor an ifb, for example a tap. */
+/* If the pod's interface has a peer, the peer is the host link; it must be in prevResult, as in
+ * upstream. Otherwise the host link is the first link of the host that prevResult names and that is
+ * neither a bridge nor an ifb, for example a tap. */
 static int find_host_link(struct pod_links *links, const struct hw_call *call, struct hw_err *e)
 {
 	struct hw_err why;
@@ -426,8 +426,8 @@ static int bandwidth_add(struct hw_call *call, struct hw_err *e)
 
 /* ---- the other verbs ------------------------------------------------------------------------- */
 
-/* Without a record, upstream's plugin created the limit. Its newer versions always create an htb
- * that differs from ours: an htb is then not compared. */
+/* If there is no record, upstream's plugin created the limit. Newer versions of that plugin always
+ * create an htb that differs from ours, so an htb without a record is not compared. */
 static int check_limit(const struct hw_call *call, struct rtnl *nl, const struct link *link,
 		       const struct tc_shape *shape, struct hw_err *e)
 {
@@ -494,7 +494,7 @@ static int bandwidth_check(struct hw_call *call, struct hw_err *e)
 	}
 	if (!b.egress.rate)
 		return 0;
-	/* Without a record, upstream's plugin created the attachment. */
+	/* If there is no record, upstream's plugin created the attachment. */
 	ifb = call->recorded ? str_copy(record->ifb) : upstream_ifb_name(call);
 	if (ifb)
 		return check_egress_by_ifb(call, &b, &links, ifb, e);
@@ -510,8 +510,8 @@ static int bandwidth_del(struct hw_call *call, struct hw_err *e)
 
 	if (call->recorded)
 		return delete_limits(call, call->created, e);
-	/* Delete the ifb that upstream's plugin created. The kernel deletes its qdiscs with the
-	 * links. */
+	/* Delete the ifb that upstream's plugin created. The kernel deletes the plugin's qdiscs
+	 * together with the links. */
 	int r = rtnl_open(-1, &nl, e);
 	if (r >= 0)
 		r = link_get(nl, name, &ifb, e);

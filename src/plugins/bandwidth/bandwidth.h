@@ -62,7 +62,7 @@ struct bandwidth {
  * bandwidth_done() also after an error. */
 int bandwidth_init(struct bandwidth *b, const struct bandwidth_conf *conf, struct hw_err *e);
 void bandwidth_done(struct bandwidth *b);
-/* The reverse of bandwidth_init(). @keys must be zeroed. */
+/* Convert the limits back to configuration keys. @keys must be zeroed. */
 void bandwidth_to_keys(const struct bandwidth *b, struct bandwidth_keys *keys);
 bool bandwidth_is_unlimited(const struct bandwidth *b);
 /* The shape for packets that leave @link. For ingress, @link is the host's link; for egress, it is

@@ -46,7 +46,8 @@ static const struct hw_field bandwidth_keys_fields[] = {
 static const struct hw_field bandwidth_runtime_fields[] = {
 	{ "bandwidth", HW_OBJECT, HW_AT(struct bandwidth_runtime, bandwidth),
 	  .sub = bandwidth_keys_fields,
-	  .help = "the same keys; they override those of the configuration (capability "
+	  .help = "limits for this pod, with the same keys as above; they override the "
+		  "configuration (capability "
 		  "bandwidth)" },
 	{ 0 },
 };

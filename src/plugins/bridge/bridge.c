@@ -9,9 +9,9 @@
  * How:   ADD first validates its input. Then it saves the record, creates the
  *        bridge, calls IPAM, creates the pair with each end directly in its
  *        namespace, and configures the pod's interface. It does not wait: a pair
- *        with both ends up has a carrier at once, and IPAM does not allocate an
- *        address twice, so that duplicate address detection is needed only if
- *        the configuration asks for it.
+ *        with both ends up has a carrier at once, and duplicate address
+ *        detection is off unless the configuration enables it, because IPAM does
+ *        not allocate an address twice.
  * Rules: the bridge, its addresses and forwarding stay after the last DEL: they
  *        are created once per host. All other objects belong to the attachment;
  *        DEL deletes them and needs only the record. A previous result is

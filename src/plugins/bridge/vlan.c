@@ -155,7 +155,7 @@ int bridge_vlan_check(struct rtnl *nl, const struct bridge_conf *conf, const str
 	}
 	if (conf->preserve_default_vlan)
 		return 0;
-	/* The port carries all wanted VLANs. If the numbers differ, it carries others too. */
+	/* The port carries all wanted VLANs. If the counts differ, it carries others too. */
 	for (size_t i = 0; i < list.n; i++)
 		n_carried += list.v[i].last - list.v[i].id + 1u;
 	if (n_carried != n_wanted)

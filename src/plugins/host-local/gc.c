@@ -3,9 +3,9 @@
  * plugins/host-local/gc.c - GC of host-local: releases the leases of invalid attachments
  *
  * How:   an attachment is valid if the runtime lists it, or if another plugin has
- *        a record of it. The main plugin that called us has then kept the
- *        attachment, because its ADD may still have been running when GC was
- *        called.
+ *        a record of it. In the second case, the main plugin that called us has
+ *        kept the attachment, because the ADD of the attachment may still have
+ *        been running when GC was called.
  *        A lease that names only a container (written by old versions of
  *        upstream) is valid if any attachment of that container is valid.
  *
@@ -45,7 +45,7 @@
 #include "plugins/host-local/host-local.h"
 #include "plugins/host-local/index.h"
 
-/* A lease whose owner is not valid. Inode and time identify its file as it was when it was read
+/* A lease whose owner is not valid. Inode and time identify the version of its file that was read
  * without the lock. */
 struct gc_candidate {
 	struct hw_ip ip;
@@ -198,7 +198,7 @@ static int remove_strays(struct gc_sweep *s, struct hw_err *e)
 	}
 	if (r >= 0 && s->store->lock < 0)
 		r = lease_lock(s->store, e);
-	/* Remove from the end: when an entry is removed, the owner's last entry gets its name. */
+	/* Remove from the end: the owner's last entry gets the name of a removed entry. */
 	for (size_t i = 0; r >= 0 && i < s->dirs.n; i++)
 		for (size_t j = strays[i].names.n; j-- > 0;)
 			if (is_stray(&strays[i], strays[i].names.v[j]) && removed >= 0)
@@ -226,7 +226,7 @@ int lease_gc(struct lease_store *store, const struct lease_gc_options *options, 
 	if (r >= 0)
 		r = index_open_all(store, &s.dirs, e);
 	if (r >= 0)
-		/* A failed release does not stop the others; the first error is returned. */
+		/* A failed release does not stop the remaining ones; return the first error. */
 		for (size_t i = 0; i < s.n; i++)
 			if (release_candidate(&s, &s.v[i], &failed) < 0 && r >= 0) {
 				*e = failed;

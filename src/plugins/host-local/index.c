@@ -5,8 +5,9 @@
  * What:  one symbolic link per lease,
  *        .hawser/<machine>-<boot>/<hash of the owner>.<n> -> ../../<address>;
  *        n is the number of the lease, 0 for the owner's first one.
- * How:   an entry is only a hint: its lease is created before it and deleted
- *        before it, and an entry is used only if the lease names the same owner.
+ * How:   an entry is only a hint: the lease is created before its entry and also
+ *        deleted before its entry. An entry is used only if the lease names the
+ *        same owner.
  *        So upstream's plugin, which does not know the index, cannot make the
  *        index wrong by changing leases.
  *        When upstream's DEL walks through the directory, it follows these links,

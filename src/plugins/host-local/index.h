@@ -37,7 +37,7 @@ struct index_dirs {
 /* Open this boot's directory. If it does not exist, store->index is set to -1, and the function
  * succeeds. */
 int index_open(struct lease_store *store, struct hw_err *e);
-/* Open the directories of all boots. */
+/* Open the index directories of all boots: this one, earlier ones, and those of other machines. */
 int index_open_all(const struct lease_store *store, struct index_dirs *ret, struct hw_err *e);
 void index_close_all(struct index_dirs *dirs);
 /* Remove the empty directories of earlier boots. */
@@ -59,7 +59,8 @@ int index_add(struct lease_store *store, const struct lease_owner *owner, const 
 int index_read(int dir, const char *name, struct hw_ip *ret_ip);
 int index_get(int dir, const struct lease_owner *owner, unsigned n, struct hw_ip *ret_ip);
 bool index_has(int dir, const struct lease_owner *owner, const struct hw_ip *ip);
-/* Remove an entry by its name. The owner's last entry gets its name, so that there is no gap.
+/* Remove an entry by its name. The owner's last entry gets the name of the removed entry, so that
+ * there is no gap.
  * Return: 0, or a negative errno */
 int index_remove_entry(int dir, const char *name);
 /* Remove the owner's entry for an address. Succeeds if there is no such entry.

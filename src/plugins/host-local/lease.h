@@ -71,7 +71,8 @@ void lease_close(struct lease_store *store);
 struct lease_text {
 	char text[LEASE_TEXT_MAX];
 	/* Points into text. container_id NULL: the owner is unknown. container_id "" and ifname
-	 * NULL: the file is empty. Only ifname NULL: written by upstream before version 0.7. */
+	 * NULL: the file is empty. container_id set and ifname NULL: written by upstream before
+	 * version 0.7. */
 	struct lease_owner owner;
 };
 
@@ -101,7 +102,8 @@ int lease_matches_entry(const struct lease_store *store, const char *entry, cons
  * Return: 0; 1 if the address is already leased */
 int lease_allocate(struct lease_store *store, const struct lease_owner *owner,
 		   const struct hw_ip *ip, struct hw_err *e);
-/* Mark all leases of the owner as finished. A GC that was called before this keeps them. */
+/* Record, for all leases of the owner, that their ADD has finished now. A GC that was called before
+ * that time keeps the leases. */
 int lease_finish(struct lease_store *store, const struct lease_owner *owner, struct hw_err *e);
 /* Delete the file of a lease, without checking its owner. Succeeds if the file does not exist. */
 int lease_unlink(const struct lease_store *store, const struct hw_ip *ip, struct hw_err *e);

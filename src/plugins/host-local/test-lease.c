@@ -219,7 +219,7 @@ static void gc_removes_strays(void **state)
 	lease_close(&store);
 	assert_ok(lease_open(&again, ((struct place *)*state)->dir, "net", LEASE_READ, &e), e);
 	assert_ok(lease_gc(&again, &options, &e), e);
-	/* without a list of valid attachments, GC keeps the finished lease */
+	/* without a list of valid attachments, GC keeps a lease whose ADD has finished */
 	assert_leases(&again, NULL, "10.1.0.3");
 	assert_leases(&again, &alice, "10.1.0.3");
 	assert_int_equal(lease_has_any(&again, &alice, &e), 1);
@@ -240,7 +240,9 @@ int main(void)
 		PLACE_TEST(
 			"lease: a scan finds leases without an index entry and removes empty ones",
 			release_without_index),
-		PLACE_TEST("lease: a lease is not finished until lease_finish() is called", finish),
+		PLACE_TEST(
+			"lease: lease_finish() records the time when the ADD of the owner finished",
+			finish),
 		PLACE_TEST("lease: the last allocated address of a set is stored; a truncated file "
 			   "is ignored",
 			   last_reserved),

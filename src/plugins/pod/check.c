@@ -74,8 +74,8 @@ int pod_check_mac(const struct hw_iface *iface, const struct link *link, struct 
 
 /*
  * Has the plugin tuning changed the pod's interface? If so, tuning's own CHECK compares the MTU.
- * (The previous result contains the changed MAC address, so that is compared here.) Upstream's
- * tuning leaves a file; ours also leaves a record.
+ * (The MAC address is compared here, because the previous result contains the changed one.)
+ * Upstream's tuning leaves a file; ours also leaves a record.
  */
 static bool is_tuned(const struct hw_call *call)
 {

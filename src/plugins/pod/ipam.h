@@ -36,7 +36,7 @@ int ipam_require(const struct ipam_conf *ipam, struct hw_err *e);
  */
 int ipam_add(struct hw_call *call, const struct ipam_conf *ipam, int iface, struct hw_err *e);
 /* Call the IPAM plugin with DEL, CHECK, GC or STATUS and the unchanged input of this call.
- * Return: also 0 if no IPAM plugin is configured */
+ * Return: 0, also if no IPAM plugin is configured; or a negative errno */
 int ipam_delegate(struct hw_call *call, const struct ipam_conf *ipam, const char *command,
 		  struct hw_err *e);
 /* Did a call fail because the IPAM plugin was not found? */

@@ -198,7 +198,7 @@ int pod_link_create(struct pod_link *l, struct hw_call *call,
 	if (r < 0)
 		return r;
 	(void)sysctl_write_conf(-1, AF_INET6, l->host.name, "accept_ra", "0", &ignored);
-	/* On a new port both are already off. */
+	/* On a new port both hairpin mode and isolation are off. */
 	if (options->hairpin || options->isolated)
 		bridge_port_set(l->nl, &l->host, options->hairpin, options->isolated);
 	return rtnl_commit(l->nl, e);

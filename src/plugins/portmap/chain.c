@@ -21,7 +21,7 @@
 #include "plugins/portmap/portmap.h"
 
 #define TABLE		"inet hawser"
-#define KERNEL_REJECTED "Could not process rule" /* nft: the syntax is valid, the kernel refused */
+#define KERNEL_REJECTED "Could not process rule" /* nft's text if only the kernel rejects a rule */
 
 void portmap_condition_chain(const char *condition, char ret_chain[PORTMAP_CHAIN])
 {
@@ -112,8 +112,8 @@ static int has_snatbits_rule(struct nft *nft, int bit, struct hw_err *e)
 	return r < 0 ? r : search.found;
 }
 
-/* Appends the commands that create the chains for a bit. They equal snat13 and snatall13 in
- * ruleset.nft, except for the bit. */
+/* Appends the commands that create the chains for a mark bit. The chains equal snat13 and snatall13
+ * in ruleset.nft, except for the bit. */
 static void put_mark_chains(struct buf *text, int bit)
 {
 	static const char *const sources[] = {

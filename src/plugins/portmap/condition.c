@@ -46,8 +46,9 @@ bool portmap_condition_is_iptables(const struct hw_strings *tokens)
 /* ---- nft syntax ------------------------------------------------------------------------------ */
 
 /* Keywords of statements that change packets or sets. nft accepts these statements before a
- * verdict, but a condition may only match packets; counting and logging are also allowed. nft
- * itself rejects statements after which no other statement is allowed. */
+ * verdict, but a condition may only match packets; counting and logging are also allowed.
+ * Terminal statements, such as accept or dnat, need not be listed: nft itself rejects a rule that
+ * has another statement after them. */
 static const char *const statements[] = { "add", "delete", "dup",      "fwd",	 "notrack", "reset",
 					  "set", "tproxy", "synproxy", "update", "vmap" };
 

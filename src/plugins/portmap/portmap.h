@@ -138,8 +138,8 @@ int portmap_rules_del(const struct hw_call *call, const struct portmap_record *r
 /* Check that all elements and chains of the record exist. Return: 0; -ENOENT or -ESTALE if not */
 int portmap_rules_check(const struct hw_call *call, const struct portmap_record *record,
 			struct hw_err *e);
-/* For a DEL without record and prevResult, which does not know the pod's address. Deletes the
- * elements whose key contains this address; they are found by their owner. */
+/* For a DEL that has neither a record nor a prevResult, and so does not know the pod's address.
+ * Deletes the elements whose key contains that address; they are found by their owner. */
 int portmap_rules_sweep(const struct hw_call *call, struct hw_err *e);
 
 /* Delete the conntrack entries of the record's UDP ports, unless another attachment owns the port.
@@ -201,8 +201,9 @@ int portmap_conflict(struct nft *nft, const struct nft_elem *elem, struct hw_err
 /* ---- chains (chain.c) ------------------------------------------------------------------------ */
 
 #define PORTMAP_CHAIN NFT_NAME
-/* Get the name of the chain that tests these conditions, or of the chain that sets the mark. */
+/* Get the name of the chain that tests @condition. */
 void portmap_condition_chain(const char *condition, char ret_chain[PORTMAP_CHAIN]);
+/* Get the name of the chain that sets the mark. */
 void portmap_mark_chain(const struct portmap_record *record, char ret_chain[PORTMAP_CHAIN]);
 /* Create the chains that the record's elements jump to, if they are missing or empty. */
 int portmap_chains_create(struct nft *nft, const struct portmap_record *record, struct hw_err *e);

@@ -61,7 +61,8 @@ static const struct hw_field tuning_args_cni_fields[] = {
 
 static const struct hw_field tuning_args_fields[] = {
 	{ "cni", HW_OBJECT, HW_AT(struct tuning_args, cni), .sub = tuning_args_cni_fields,
-	  .help = "the same keys; they override those of the configuration" },
+	  .help = "attributes for this pod, with the same keys as above; they override the "
+		  "configuration" },
 	{ 0 },
 };
 
@@ -149,8 +150,8 @@ static const char *skip_string(const char *at, char **ret_text)
 }
 
 /* Refuses duplicate sysctl keys. The decoded configuration does not show duplicates, so this
- * function scans the text. The text is already known to be valid JSON, so that only strings and the
- * nesting depth are parsed. */
+ * function scans the text. The text is already known to be valid JSON, so it is enough to parse
+ * strings and the nesting depth. */
 static int refuse_duplicates(const char *at, struct hw_err *e)
 {
 	AUTO(hw_strings_free) struct hw_strings seen = { 0 };

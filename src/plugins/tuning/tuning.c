@@ -78,7 +78,7 @@ static int open_link(struct tuning_target *target, const char *ifname, struct hw
 	return r < 0 ? r : link_get(target->nl, ifname, &target->link, e);
 }
 
-/* The values just before this ADD. If there was an earlier ADD, a failed ADD restores them. */
+/* The values just before this ADD. If it repeats an earlier ADD and fails, it restores them. */
 struct tuning_former {
 	struct hw_map sysctl;
 	struct tuning_backup link;
