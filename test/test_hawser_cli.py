@@ -50,8 +50,8 @@ def ago(**span):
 # ---- arguments -----------------------------------------------------------------------------
 
 def commands():
-    text = hawser("--help")[1].partition("commands:\n")[2].partition("\n\n")[0]
-    return [re.match(r"  ((?:image )?[a-z]+)", line)[1] for line in text.splitlines()]
+    text = hawser("--help")[1].partition("\noptions:\n")[0]
+    return re.findall(r"^  ((?:image )?[a-z]+)", text, re.M)
 
 
 def options_of(command):
@@ -84,6 +84,9 @@ def test_version_option():
     (["help", "bogus"], 'unknown command "bogus"'),
     (["--bogus", "images"], "unknown option --bogus"),
     (["images", "--repair"], "unknown option --repair"),
+    (["images", "--timeuot", "1"], "unknown option --timeuot: did you mean --timeout?"),
+    (["--timeout", "1", "images", "--timeout", "2"], "option --timeout is given twice"),
+    (["image", "bogus"], 'unknown command "image bogus"'),
     (["images", "a", "b"], "too many arguments"),
     (["rmi"], "missing argument"),
     (["images", "--timeout", "soon"], 'invalid value "soon" for --timeout: want a number of seconds'),
@@ -100,6 +103,25 @@ def test_usage_errors(words, expected):
     assert expected in errors.splitlines()[0]
     error = json.loads(hawser("--json", *words)[2])
     assert expected in error["msg"] and error["code"] == "INVALID_ARGUMENT"
+
+
+@pytest.mark.parametrize("words, expected", [
+    (["imagse"], 'did you mean "hawser images"? Run "hawser help" for a list of commands'),
+    (["inspect", "a"], 'did you mean "hawser image inspect"? Run "hawser help" for a list of commands'),
+    (["image"], "commands are image inspect, image history, image verify;"
+                ' run "hawser help" for a list of commands'),
+    (["rmi"], 'usage: hawser [OPTIONS] rmi IMAGE...; run "hawser help rmi" for help'),
+    (["--bogus"], 'run "hawser help" for a list of options'),
+])
+def test_hints_for_usage_errors(words, expected):
+    assert hawser(*words)[2].splitlines()[1] == "hint: " + expected
+
+
+def test_aliases():
+    for alias, name in {"image pull": "pull", "image ls": "images", "image rm": "rmi",
+                        "image load": "load", "image save": "save"}.items():
+        text = hawser("help", *alias.split())[1]
+        assert text == hawser("help", name)[1] and 'also available as "hawser %s"' % alias in text
 
 
 def test_the_manual_describes_all_commands_and_options():
