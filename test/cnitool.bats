@@ -297,15 +297,22 @@ interrupt() {
 @test "cnitool: an unknown command or option and too few arguments are errors with usage" {
 	fails cnitool frobnicate demo /run/netns/pod
 	has 'unknown command "frobnicate"'
-	has "commands are add check del"
+	has 'run "cnitool help" for a list of commands'
+	fails cnitool statsu demo
+	has 'did you mean "cnitool status"?'
 	fails cnitool add demo
 	has "usage: cnitool [OPTIONS] add NETWORK NETNS"
 	fails cnitool
 	has "usage: cnitool"
 	fails cnitool add --frob demo /run/netns/pod
-	has "--help"
+	has 'cnitool: unknown option --frob'
+	has 'run "cnitool help add" for help'
+	fails cnitool del --yes demo /run/netns/pod
+	has 'cnitool: unknown option --yes'
 	fails cnitool add --timeout soon demo /run/netns/pod
-	has "--timeout: expected a number of seconds"
+	has 'invalid value "soon" for --timeout: want a number of seconds'
+	fails cnitool add --json
+	[ "$(jq -r .msg <<<"$output")" = "missing argument" ]
 }
 
 @test "cnitool: extra arguments are ignored, as upstream does, with a message" {
@@ -326,7 +333,7 @@ interrupt() {
 		[[ "$help" == *"  cnitool $command"* || "$help" == *"&& cnitool $command"* ]]
 		[ "$help" = "$(cnitool $command --help)" ]
 	done
-	[[ "$(cnitool help gc)" == *"delete EVERY attachment of a network"* ]]
+	[[ "$(cnitool help gc)" == *"Delete EVERY attachment of a network"* ]]
 	fails cnitool help frobnicate
 	[[ "$(cnitool --version)" == "cnitool (hawser) "* ]]
 }
