@@ -345,6 +345,12 @@ static void find_completions(const struct program *p, struct cli *cli, const str
 	}
 }
 
+/* bash inserts a completion as it is: a name like "$(reboot)" must not get into the command line. */
+static bool is_safe_in_shell(const char *word)
+{
+	return !strpbrk(word, " \t\n!\"#$&'()*;<>?[\\]^`{|}~");
+}
+
 /* A line with a colon tells the shell to list files. @words: the last one is incomplete */
 static int print_completions(const struct program *p, struct cli *cli, char **words)
 {
@@ -368,7 +374,8 @@ static int print_completions(const struct program *p, struct cli *cli, char **wo
 		return EXIT_FAILURE;
 	find_completions(p, cli, &l, n, pending, word, &found);
 	for (size_t i = 0; i < found.n; i++)
-		if (found.v[i][0] == ':' || str_starts(found.v[i], word))
+		if (found.v[i][0] == ':' ||
+		    (str_starts(found.v[i], word) && is_safe_in_shell(found.v[i])))
 			puts(found.v[i]);
 	return EXIT_SUCCESS;
 }

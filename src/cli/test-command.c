@@ -92,7 +92,8 @@ static int find_images(struct cli *c, const char *word, struct hw_strings *words
 	(void)word;
 	(void)e;
 	strings_add(words, "busybox:1");
-	strings_add(words, "zoo $(reboot)");
+	strings_add(words, "zoo@2");
+	strings_add(words, "zoo$(reboot)");
 	return 0;
 }
 
@@ -328,9 +329,9 @@ static void test_completion(void **state)
 		{ "help image c", "check\n" },
 		{ "help pull ", "" },
 		{ "-s x pull b", "busybox:1\n" },
-		{ "pull ", "busybox:1\nzoo $(reboot)\n" },
+		{ "pull ", "busybox:1\nzoo@2\n" },
 		{ "pull a ", "" },
-		{ "image get z", "zoo $(reboot)\n" },
+		{ "image get z", "zoo@2\n" },
 		{ "image rm a b bu", "busybox:1\n" },
 		{ "image check x", ":file\n" },
 		{ "image check x ", "" },
