@@ -84,13 +84,13 @@ static void print_command_help(const struct program *p, const struct command *c)
 
 /* ---- find the command ------------------------------------------------------------ */
 
-/* @words: the command line without the name of the program. Each step removes the words that it reads. */
+/* A command line, without the program's name. */
 struct line {
-	char **words;
+	char **words;			      /* without the command, if it is known */
 	const struct option_entry *tables[4]; /* NULL at the end */
-	size_t first;			      /* index of the first word that is not an option */
-	bool help;			      /* this word was "help" */
-	const struct command *command;	      /* NULL: unknown, or there is no such word */
+	bool help;			      /* the command was "help", or "help" came before it */
+	const struct command *command;	      /* NULL: missing or unknown */
+	size_t first;			      /* index in .words at which the command was */
 };
 
 /* Return: how many of @words are the name, 0 if they are not */
@@ -103,10 +103,10 @@ static size_t match_name(const char *name, char *const *words)
 		return 0;
 	if (!space)
 		return str_equal(words[0], name) ? 1 : 0;
-	return strlen(words[0]) == first && str_starts(name, words[0]) &&
-			       str_equal(words[1], space + 1)
-		       ? 2
-		       : 0;
+	if (strlen(words[0]) == first && str_starts(name, words[0]) &&
+	    str_equal(words[1], space + 1))
+		return 2;
+	return 0;
 }
 
 static const struct command *find_command(const struct program *p, char *const *words,
@@ -161,7 +161,7 @@ static int fail_usage(const struct program *p, const struct cli *cli, const stru
 	return EXIT_FAILURE;
 }
 
-/* Return: the name of a command that @word is a misspelling or the second word of; NULL if there is none */
+/* Finds a command whose name is similar to @word or has it as the second word. Return: its name or NULL */
 static const char *find_similar(const struct program *p, const char *word)
 {
 	for (const struct command *const *c = p->commands; *c; c++) {
@@ -246,7 +246,7 @@ static int parse_and_run(const struct program *p, struct cli *cli, char **words)
 		memcpy(unknown, words + l.first, sizeof(unknown));
 		words[l.first] = NULL;
 	}
-	n = options_read(l.tables, words, NULL, &e);
+	n = options_read(l.tables, words, l.first, NULL, &e);
 	if (n < 0)
 		return fail_usage(p, cli, l.command, e.msg);
 	if (unknown[0])
@@ -369,7 +369,7 @@ static int print_completions(const struct program *p, struct cli *cli, char **wo
 		words[last] = NULL;
 	}
 	l = find_parts(p, words);
-	n = options_read(l.tables, words, &pending, &ignored);
+	n = options_read(l.tables, words, l.first, &pending, &ignored);
 	if (n < 0)
 		return EXIT_FAILURE;
 	find_completions(p, cli, &l, n, pending, word, &found);

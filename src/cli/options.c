@@ -147,6 +147,7 @@ static int set_variable(const struct option_entry *entry, const char *text, stru
 struct reader {
 	const struct option_entry *const *tables;
 	char **next;	/* words that have not been read yet */
+	char **split;	/* the word that an option before it does not take as its value */
 	uint64_t given; /* bit i: the entry at position i has been given */
 	const struct option_entry **ret_pending;
 };
@@ -181,7 +182,7 @@ static int read_option(struct reader *in, const struct option_entry *entry, cons
 			*in->ret_pending = entry;
 			return 0;
 		}
-		if (!*in->next)
+		if (!*in->next || in->next == in->split)
 			return err_text(e, -EINVAL, "option %s requires a value", name);
 		value = *in->next++;
 	}
@@ -229,10 +230,10 @@ static bool is_option(const char *word)
 	return word[0] == '-' && word[1];
 }
 
-int options_read(const struct option_entry *const *tables, char **argv,
+int options_read(const struct option_entry *const *tables, char **argv, size_t split,
 		 const struct option_entry **ret_pending, struct hw_err *e)
 {
-	struct reader in = { tables, argv, .ret_pending = ret_pending };
+	struct reader in = { tables, argv, argv + split, .ret_pending = ret_pending };
 	bool only_words = false;
 	int n = 0, r;
 

@@ -42,11 +42,12 @@ struct option_entry {
 /*
  * Parse the options in @argv, a list that ends with NULL, and remove them from the list. Options and
  * other words may be mixed; after "--" there are no options. A long option may be shortened if it is
- * unambiguous. @tables is a list of tables that ends with NULL. If @ret_pending is not NULL, an option
- * at the end without its value is stored there, or NULL, and is not an error.
+ * unambiguous. @tables is a list of tables that ends with NULL. An option before argv[@split] does not
+ * take this word as its value. If @ret_pending is not NULL, an option at the end without its value is
+ * stored there, or NULL, and is not an error.
  * Return: the number of words that remain in @argv, or -EINVAL
  */
-int options_read(const struct option_entry *const *tables, char **argv,
+int options_read(const struct option_entry *const *tables, char **argv, size_t split,
 		 const struct option_entry **ret_pending, struct hw_err *e);
 /* Return: the index of the first word in @argv that is neither an option nor the value of an option in
  * @tables. An option that is not in the tables is taken for a flag. */

@@ -211,6 +211,9 @@ static void test_options(void **state)
 	assert_usage_error("ship pull a --force",
 			   "unknown option --force | usage: ship [OPTIONS] pull IMAGE; run \"ship "
 			   "help pull\" for help");
+	assert_usage_error("ship --format image rm oci a",
+			   "option --format requires a value | usage: ship [OPTIONS] image rm "
+			   "IMAGE...; run \"ship help image rm\" for help");
 	assert_usage_error("ship --format oci image rm a",
 			   "unknown option --format | run \"ship help\" for a list of options");
 }

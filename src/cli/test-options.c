@@ -63,7 +63,7 @@ static int read_line(const char *line, const struct option_entry **ret_pending, 
 	strings_split(line, ' ', &list);
 	for (size_t i = 0; i < list.n; i++)
 		argv[i] = list.v[i];
-	n = options_read(tables, argv, ret_pending, &e);
+	n = options_read(tables, argv, 0, ret_pending, &e);
 	words[0] = '\0';
 	for (int i = 0; i < n; i++)
 		snprintf(words + strlen(words), sizeof(words) - strlen(words), "%s%s", i ? " " : "",
@@ -88,7 +88,7 @@ static void test_all_types(void **state)
 			    (char *)"--format", (char *)"docker", (char *)"more");
 
 	(void)state;
-	assert_int_equal(options_read(tables, argv, NULL, &e), 2);
+	assert_int_equal(options_read(tables, argv, 0, NULL, &e), 2);
 	assert_string_equal(argv[0], "word");
 	assert_string_equal(argv[1], "more");
 	assert_null(argv[2]);
@@ -183,6 +183,18 @@ static void test_pending(void **state)
 	assert_null(pending);
 }
 
+static void test_split(void **state)
+{
+	char **argv = WORDS((char *)"-o", (char *)"word");
+	const struct option_entry *pending;
+
+	(void)state;
+	assert_int_equal(options_read(tables, argv, 1, &pending, &e), -EINVAL);
+	assert_string_equal(e.msg, "option -o requires a value");
+	assert_int_equal(options_read(tables, argv, 2, &pending, &e), 0);
+	assert_string_equal(given.output, "word");
+}
+
 static void test_first_word(void **state)
 {
 	static const struct {
@@ -251,6 +263,8 @@ int main(void)
 		     test_invalid_values),
 		TEST("options: an option with one value cannot be given twice", test_twice),
 		TEST("options: an option whose value is still missing is found", test_pending),
+		TEST("options: an option does not take a word behind the split as its value",
+		     test_split),
 		TEST("options: the first word is found behind options and their values",
 		     test_first_word),
 		TEST("options: help has an aligned line for each option", test_help),
