@@ -133,7 +133,7 @@ static int set_variable(const struct option_entry *entry, const char *text, stru
 					text, entry->name, SECONDS_MAX);
 		*entry->seconds = (int)seconds;
 	} else {
-		assert(entry->choice);
+		assert(entry->choice && entry->value);
 		choice = find_choice(entry->value, text);
 		if (!choice)
 			return fail_choice(entry, text, e);

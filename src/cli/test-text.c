@@ -167,6 +167,7 @@ static void test_typos(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
 		assert_false(text_is_typo(others[i], "images"));
 	assert_true(text_is_typo("rm", "rmi"));
+	assert_true(text_is_typo("plul", "pull"));
 	assert_false(text_is_typo("xm", "rmi"));
 	assert_false(text_is_typo("lx", "ls"));
 	memset(large, 'a', sizeof(large) - 1);
