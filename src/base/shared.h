@@ -38,7 +38,7 @@ void shared_unref(const void *object);
 void slot_init(struct slot *s, const struct shared *first);
 void slot_done(struct slot *s);
 
-/* Return: a new reference to the current object; NULL if there is none */
+/* Return: a new reference to the current object; NULL if nothing is published */
 void *slot_get(struct slot *s);
 
 /* Replaces the current object; takes over the caller's reference to @next. */

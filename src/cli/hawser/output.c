@@ -32,8 +32,8 @@ static const struct hw_field report_fields[] = {
 
 static const struct hint {
 	enum error_source source;
-	int code;			   /* errno for ERROR_CONNECT, else gRPC status code */
-	const struct cli_command *command; /* NULL: any */
+	int code;		       /* errno for ERROR_CONNECT, else gRPC status code */
+	const struct command *command; /* NULL: any */
 	const char *text;
 } hints[] = {
 	{ ERROR_CONNECT, ENOENT, NULL,
@@ -113,14 +113,13 @@ void report_error(const struct cli *cli, const struct hw_err *e)
 	print_report(cli, &r);
 }
 
-void report_usage_error(const struct cli *cli, const char *msg, char *hint)
+void report_usage_error(const struct cli *cli, const char *msg, const char *hint)
 {
 	struct error_report r = { .code = (char *)status_name(STATUS_INVALID_ARGUMENT),
 				  .msg = (char *)msg,
-				  .hint = hint };
+				  .hint = (char *)hint };
 
 	print_report(cli, &r);
-	free(hint);
 }
 
 /* ---- results --------------------------------------------------------------------- */
