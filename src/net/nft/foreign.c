@@ -83,7 +83,7 @@ int nft_has_chain(struct nft *nft, const struct nft_chain_ref *place, struct hw_
 	r = nft_send_request(nft, m, NULL, NULL, e);
 	if (r == -ENOENT || (r < 0 && nft_is_unsupported(nft)))
 		return 0;
-	return r < 0 ? err_set(e, r, "find chain %s of table %s", place->chain, place->table) : 1;
+	return r < 0 ? err_ctx(e, "find chain %s of table %s", place->chain, place->table) : 1;
 }
 
 /* Deletes the found rules; all rules of the chain if @found is NULL */
@@ -105,11 +105,10 @@ static void put_delete_rules(struct nft *nft, const struct nft_chain_ref *place,
 static int commit_deletion(struct nft *nft, const struct nft_chain_ref *place, struct hw_err *e)
 {
 	nft->deleted = true;
-	e->msg[0] = '\0';
 	int r = nft_batch_commit(nft, e);
-	if (r >= 0 || r == -ENOENT || *e->msg)
+	if (r >= 0)
 		return r;
-	return err_set(e, r, "delete rules of chain %s of table %s", place->chain, place->table);
+	return err_ctx(e, "delete rules of chain %s of table %s", place->chain, place->table);
 }
 
 static int delete_chain_once(struct nft *nft, const struct nft_chain_ref *place,
@@ -143,8 +142,7 @@ static int delete_chain_once(struct nft *nft, const struct nft_chain_ref *place,
 	nft_put_name(m, NFTA_CHAIN_TABLE, place->table);
 	nft_put_name(m, NFTA_CHAIN_NAME, place->chain);
 	nft_end_message(nft, m);
-	return r < 0 ? err_set(e, r, "list table %s", place->table)
-		     : commit_deletion(nft, place, e);
+	return r < 0 ? err_ctx(e, "list table %s", place->table) : commit_deletion(nft, place, e);
 }
 
 int nft_foreign_delete_chain(struct nft *nft, const struct nft_chain_ref *place,
@@ -170,8 +168,7 @@ static int delete_rules(struct nft *nft, const struct nft_chain_ref *place, cons
 			return r;
 		r = search_chain(nft, place, &found, e);
 		if (r < 0)
-			return err_set(e, r, "list chain %s of table %s", place->chain,
-				       place->table);
+			return err_ctx(e, "list chain %s of table %s", place->chain, place->table);
 		if (!found.n)
 			return 0;
 		nft_batch_begin(nft, 0);
@@ -193,7 +190,7 @@ int nft_foreign_has_rule_containing(struct nft *nft, const struct nft_chain_ref 
 
 	int r = search_chain(nft, place, &found, e);
 	if (r < 0 && !nft_is_unsupported(nft))
-		return err_set(e, r, "list chain %s of table %s", place->chain, place->table);
+		return err_ctx(e, "list chain %s of table %s", place->chain, place->table);
 	return found.n > 0;
 }
 

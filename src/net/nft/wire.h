@@ -41,8 +41,8 @@ void nft_put_name(struct nlmsghdr *m, uint16_t type, const char *name);
 
 /* Send a request and call each() (may be NULL) for every reply, once all have been received. A
  * negative return value of each() ends the loop. A dump that changed while it was created is
- * repeated. Return: 0, what each() returned, or the kernel's error; *e is set only by each() and if
- * the socket failed */
+ * repeated. Return: 0, what each() returned, or the kernel's error, with its text alone in *e: the
+ * caller adds what failed */
 int nft_send_request(struct nft *nft, const struct nlmsghdr *m, nft_reply_fn *each, void *ctx,
 		     struct hw_err *e);
 
@@ -50,7 +50,7 @@ int nft_send_request(struct nft *nft, const struct nlmsghdr *m, nft_reply_fn *ea
  * by nft_get_generation(); 0: any */
 void nft_batch_begin(struct nft *nft, uint32_t generation);
 /* Send the batch. Return: 0 or the kernel's error; -ERESTART if the generation has changed;
- * -ENOBUFS if there were errors of which some are lost. *e is set only if the socket failed */
+ * -ENOBUFS if there were errors of which some are lost. The caller adds what failed to *e */
 int nft_batch_commit(struct nft *nft, struct hw_err *e);
 
 /* The generation number, which changes with every change of the ruleset; in network byte order, as
