@@ -265,8 +265,8 @@ void db_transaction_done(struct db_transaction *c)
  * that were made while it ran, and the log would grow forever. A commit must then wait until the
  * thread has caught up. It waits in the hook: it is complete, and its handle holds no lock. RESTART
  * excludes writers and waits for readers. If the commit did not wait, the next BEGIN could fail with
- * -EBUSY. TRUNCATE would be slower: commits into a file that already has its blocks take two thirds
- * of the time. A read transaction that does not end makes the log grow in any case;
+ * -EBUSY. TRUNCATE made commits slower when measured, probably as the file must grow again.
+ * A read transaction that does not end makes the log grow in any case;
  * journal_size_limit makes the file small again after that.
  */
 
