@@ -175,7 +175,7 @@ static int parse_and_run_command(struct cli *cli, int argc, char **words)
 static int parse_and_run(int argc, char **argv)
 {
 	static const struct option_entry *const tables[] = { global_options, NULL };
-	const char *endpoint = getenv("CONTAINER_RUNTIME_ENDPOINT"); /* crictl reads it, too */
+	const char *endpoint = getenv("CONTAINER_RUNTIME_ENDPOINT"); /* as in crictl */
 	struct cli cli = { .runtime = str_empty(endpoint) ? RUNTIME : endpoint, .timeout = -1 };
 	struct hw_err e;
 	int next;
