@@ -102,8 +102,8 @@ static void start_crowd(const char *socket, long long n)
 	check(rpc_client_open(socket, &crowd.sleeping, &e), &e);
 	for (long long i = 0; i < n; i++)
 		*next++ = start_call(crowd.sleeping, "/sample.Sample/Sleep", "2000000");
-	/* This call also receives the server's limit of concurrent streams, so that the client sends
-	 * all the calls above. */
+	/* While the client waits for this response, it also receives the server's limit of
+	 * concurrent calls. Only then can it send all calls above. */
 	finish_call(start_call(crowd.sleeping, "/sample.Sample/Echo", ""));
 	for (long long i = 0; i < n / 4; i++) {
 		check(rpc_client_open(socket, &crowd.stalled[i], &e), &e);

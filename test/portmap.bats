@@ -39,8 +39,8 @@ teardown() {
 	nft flush ruleset
 }
 
-# set_bridge_nf 0|1: set whether rules see packets that a bridge forwards between its ports. By default they
-# see them if br_netfilter is loaded.
+# set_bridge_nf 0|1: set whether rules see packets that a bridge forwards between its ports. By default rules
+# see these packets if br_netfilter is loaded.
 set_bridge_nf() {
 	local file
 	for file in /proc/sys/net/bridge/bridge-nf-call-ip{,6}tables; do

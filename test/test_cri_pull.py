@@ -592,7 +592,7 @@ def test_a_missing_or_damaged_image_cannot_be_saved(daemon, server):
     twice = Image([member("a", data=b"1") + member("a", data=b"2") + END])
     server.add(twice, "twice")
     assert pull(daemon, server.host + "/app:twice")[0] == 0
-    (blob,) = (daemon.dir / "root/layers").glob("*/blob")  # stored because of that
+    (blob,) = (daemon.dir / "root/layers").glob("*/blob")  # stored because the layer cannot be rebuilt
     assert blob.read_bytes() in save(daemon, server.host + "/app:twice")
     blob.unlink()
     with pytest.raises(grpc.RpcError) as caught:

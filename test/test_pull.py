@@ -168,7 +168,7 @@ def test_existing_documents_must_have_the_expected_size(server, start):
 
 
 def test_another_program_can_open_the_database(server, start):
-    """SQLite removes the log when the last connection closes. The daemon must still have its own open then."""
+    """SQLite removes the log when the last connection closes. The daemon's own connection must still be open."""
     server.add(Image())
     daemon = start()
     assert daemon.pull(server.host + "/app")[0] == "ok"
@@ -324,7 +324,7 @@ def test_layers_of_a_pull_with_a_missing_blob_are_used_by_the_next(server, start
 
 
 def three_layers():
-    """The upper layers contain the directory of the lowest without listing it in the archive."""
+    """Three layers with files in etc. Only the archive of the lowest layer has a member for etc itself."""
     return Image([directory("etc", mode=0o710) + member("etc/a", data=b"a") + END,
                   member("etc/b", data=b"b") + END, member("etc/c", data=b"c") + END])
 

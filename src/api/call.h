@@ -3,8 +3,8 @@
  * api/call.h - gRPC calls with protobuf-c messages
  *
  * What:  the calls of rpc/client and rpc/call, with messages instead of bytes. A method
- *        is given by the descriptor of its service and by its name; its path and the
- *        types of its messages follow from these.
+ *        is given by its name and by the protobuf descriptor of its service. The path of
+ *        the method and the types of its messages follow from these two.
  * Rules: the caller frees returned messages with message_free(), or declares variables
  *        of the generated type with AUTO(api_free).
  *

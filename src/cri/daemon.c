@@ -420,7 +420,7 @@ static void daemon_done(struct daemon *d)
 		service_free(d->services[i]);
 	puller_free(d->puller);
 	store_close(d->store);
-	uv_loop_close(&d->loop); /* after all threads have ended: they use its descriptors */
+	uv_loop_close(&d->loop); /* after all threads have ended: they use the loop's descriptors */
 	metrics_free(d->metrics);
 	config_unref(d->config);
 	pthread_mutex_destroy(&d->cidr_lock);

@@ -45,7 +45,7 @@ struct network {
 	char *conf_dir;
 	struct hw_strings bin_dirs;
 	struct network_status *status;
-	pthread_mutex_t lock; /* protects the pointer view */
+	pthread_mutex_t lock; /* protects .view (only the pointer) */
 	struct network_view *view;
 };
 

@@ -51,7 +51,8 @@ static const struct hw_field rootfs_fields[] = {
 	{ 0 },
 };
 
-/* The objects "config" and "rootfs" have offset 0 because they fill the same struct. */
+/* The objects "config" and "rootfs" have offset 0 because their keys are stored in struct document,
+ * too, not in a struct of their own. */
 static const struct hw_field document_fields[] = {
 	{ "created", HW_STRING, HW_AT(struct document, config.created),
 	  .help = "time of creation" },

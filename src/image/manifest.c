@@ -4,7 +4,7 @@
  *
  * How:   one field table decodes both kinds. The fields that are present determine
  *        the kind; the document's media type and the Content-Type must agree with it.
- *        Then the digest of each descriptor is checked.
+ *        Then the digest of each OCI descriptor is checked.
  */
 #include "image/manifest.h"
 

@@ -88,7 +88,8 @@ static int catch_signals(struct cli *t, struct hw_err *e)
 		return err_set(e, -errno, "eventfd");
 	for (size_t i = 0; i < ARRAY_SIZE(signals); i++) {
 		sigaction(signals[i], NULL, &old);
-		if (old.sa_handler != SIG_IGN) /* nohup and background jobs ignore some */
+		/* a signal that nohup or a background job ignores stays ignored */
+		if (old.sa_handler != SIG_IGN)
 			sigaction(signals[i], &action, NULL);
 	}
 	return 0;

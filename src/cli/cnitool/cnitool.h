@@ -34,7 +34,7 @@ struct cli {
 	const char *network;
 	struct hw_conf *conf;
 	char *netns;
-	bool name_plugin; /* the library's errors do not name the plugin: fill .plugin */
+	bool name_plugin; /* store the plugin's name in .plugin: the library's errors lack it */
 	char plugin[64];  /* the last plugin that was searched for */
 };
 

@@ -27,7 +27,7 @@ struct Runtime__V1__ImageStatusResponse; /* api/cri-v1.pb-c.h */
 
 /* Where an error comes from; the hint depends on it. */
 enum error_source {
-	ERROR_CALL,	   /* a call failed, or hawser itself did */
+	ERROR_CALL,	   /* a call failed, or hawser itself failed */
 	ERROR_CONNECT,	   /* connecting to the runtime failed */
 	ERROR_UNSUPPORTED, /* the runtime does not support hawser.v1 */
 };

@@ -4,7 +4,7 @@
  *
  * How:   layers are verified one after the other, each once for all images that share
  *        it. To repair an image, it is pulled again by its digest, and the pulled layers
- *        replace the damaged ones. Damaged layers are not removed before that.
+ *        replace the damaged ones. A damaged layer stays until it is replaced.
  * Rules: images are repaired by digest only, because a tag may have moved to another
  *        image since the first pull.
  */

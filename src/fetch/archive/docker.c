@@ -93,7 +93,7 @@ static const char *compression_suffix(const struct probe *p)
 	return memcmp(p->first, zstd, sizeof(zstd)) == 0 ? "+zstd" : "";
 }
 
-/* Builds the descriptor of a layer. */
+/* Builds the OCI descriptor of a layer. */
 static int describe_layer(struct archive *a, const char *path, const char *diff_id,
 			  struct value **ret_layer, struct hw_err *e)
 {

@@ -4,8 +4,8 @@
  *
  * What:  the archive is a tar archive of an OCI image layout, a docker save archive, or both at
  *        once. An archive that is both is read as an OCI image layout.
- * Rules: the process needs only open descriptors and no network: it is confined before the first
- *        byte is read (confine.h).
+ * Rules: the process needs no network, and no files except those that are already open, so it is
+ *        confined before the first byte is read (confine.h).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -90,7 +90,7 @@ static int resolve(struct source *source, struct resolved_image *ret_image, stru
 	struct hw_err ignored;
 	int r = 0;
 
-	/* OpenSSL reads a file when it is first used, which the sandbox would prevent */
+	/* at its first use OpenSSL reads its configuration file, which the sandbox would prevent */
 	sha256_free(sha256_new());
 	if (!source->job->unconfined)
 		r = confine_reader(e);

@@ -37,7 +37,7 @@ struct http_response {
 	int retry_after;		  /* seconds; -1: none */
 	int64_t length;			  /* Content-Length; -1: none */
 	int64_t range_start, range_total; /* Content-Range; -1: none */
-	struct buf body;		  /* set without on_data(), or on an error */
+	struct buf body; /* set if there is no on_data(), and for an error response */
 };
 
 struct http_request {

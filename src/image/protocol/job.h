@@ -68,8 +68,8 @@ enum job_type {
 /* JOB */
 struct fetch_job {
 	char *reference; /* complete: docker.io/library/busybox:latest; in archives "image 1" */
-	/* Position, from 1, of the image in the archive whose descriptor came with the job; 0: the
-	 * image comes from a registry. */
+	/* Position of the image in the archive, from 1; the archive's file descriptor is sent with
+	 * the job. 0: the image comes from a registry. */
 	int image;
 	char *format; /* format of the archive: "oci" or "docker"; NULL or "": detect */
 	struct platform platform;
@@ -156,10 +156,10 @@ struct job_message {
 void job_message_done(struct job_message *m); /* also closes the descriptor */
 
 /*
- * Send a message. @along is a descriptor to pass with it, which is borrowed; or -1. The call fails
- * if no part of the message can be sent for @idle_ms. If it fails in the middle of a message, it
- * shuts the socket down for writing: otherwise the receiver would take the next message for the
- * rest of this one. Return: 0; -ETIMEDOUT; or another negative errno
+ * Send a message. @along is a file descriptor to pass with it, which is borrowed; or -1. The call
+ * fails if no part of the message can be sent for @idle_ms. If the call fails in the middle of a
+ * message, it shuts the socket down for writing: otherwise the receiver would take the next message
+ * for the rest of this one. Return: 0; -ETIMEDOUT; or another negative errno
  */
 int job_send(int fd, enum job_type type, const void *data, size_t len, int along, int idle_ms,
 	     struct hw_err *e);

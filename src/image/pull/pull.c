@@ -5,8 +5,8 @@
  * How:   each pull runs in its own thread, which may outlive the first request. A
  *        request finds a running pull by its key, a hash of reference, platform and
  *        credentials. It waits until the descriptor done_fd becomes readable; done_fd
- *        then stays readable. If all requests end before that, the last one writes
- *        to cancel_fd.
+ *        then stays readable. If all requests end before the pull does, the last
+ *        request writes to cancel_fd.
  * Rules: puller.lock protects the struct puller and all reference counts. It is never
  *        held during a blocking operation.
  */

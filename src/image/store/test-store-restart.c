@@ -400,8 +400,8 @@ static void image_removed_from_full_disk(void **state)
 	test_store_close(p);
 	if (mount("none", p->path, "tmpfs", 0, "size=4m") < 0)
 		skip();
-	for (int again = 0; again < 2;
-	     again++) { /* fill it while the store is open, then while closed */
+	/* fill the disk first while the store is open, then while the store is closed */
+	for (int again = 0; again < 2; again++) {
 		test_store_open(p);
 		add_image(p, "", LIST("one"), LIST(NAME ":1"), id);
 		if (again)
