@@ -80,7 +80,7 @@ state() {
 
 # ---- many at once ---------------------------------------------------------------------
 
-@test "concurrent: forty first ADDs at once on two networks, forty DELs and uninstall leave nothing behind" {
+@test "concurrent: the first forty ADDs, at once on two networks, then forty DELs and uninstall leave nothing behind" {
 	each_add() { add "$(type_of "$1")" "$1"; }
 	each_check() { check "$(type_of "$1")" "$1"; }
 	each_del() { del "$(type_of "$1")" "$1"; }

@@ -65,7 +65,7 @@ refused() {
 	refused arrows src/base/str.c:3 "no arrow from src/base to net/rtnl"
 }
 
-@test "lint: an include between folders of the same level without an arrow is refused" {
+@test "lint: an include between two folders that no arrow connects is refused" {
 	c_file src/cni/runtime/run.c '#include "net/rtnl/link.h"'
 	refused arrows src/cni/runtime/run.c:2 "no arrow from src/cni/runtime to net/rtnl"
 }

@@ -157,7 +157,7 @@ static size_t copy_message(struct outgoing_message *m, uint8_t *to, size_t room)
 	return n;
 }
 
-/* Moves as much of the queue as fits to @to. */
+/* Moves to @to as much of the queue as fits. Return: the number of bytes */
 static size_t copy_output(struct call *c, uint8_t *to, size_t room)
 {
 	size_t done = 0;
