@@ -27,9 +27,9 @@
 #include "base/str.h"
 #include "base/time.h"
 #include "cri/notify.h"
-#include "cri/pod-cidr.h"
 #include "cri/service/services.h"
 #include "image/reference.h"
+#include "pod/pod-cidr.h"
 #include "rpc/socket.h"
 
 static const struct {

@@ -19,9 +19,9 @@
 #include "cri/config/config.h"
 #include "cri/metrics-http.h"
 #include "cri/metrics.h"
-#include "cri/network.h"
 #include "cri/service/service.h"
 #include "image/store/store.h"
+#include "pod/network-watch.h"
 #include "rpc/server.h"
 
 #define DAEMON_SERVICES 4

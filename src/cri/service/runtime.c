@@ -12,8 +12,8 @@
 #include "base/str.h"
 #include "cri/daemon.h"
 #include "cri/executables.h"
-#include "cri/pod-cidr.h"
 #include "cri/service/services.h"
+#include "pod/pod-cidr.h"
 
 #define KUBELET_API "0.1.0" /* all runtimes return this version */
 

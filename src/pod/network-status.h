@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/network-status.h - poll the plugins of a network with CNI's STATUS
+ * pod/network-status.h - poll the plugins of a network with CNI's STATUS
  *
  * What:  runs the command STATUS of CNI 1.1 repeatedly in a separate thread, if the
  *        network supports it, and stores the result.
@@ -8,8 +8,8 @@
  *        answer. A plugin that does not answer within ten seconds is killed, and its
  *        STATUS fails.
  */
-#ifndef CRI_NETWORK_STATUS_H
-#define CRI_NETWORK_STATUS_H
+#ifndef POD_NETWORK_STATUS_H
+#define POD_NETWORK_STATUS_H
 
 #include <hawser/cni.h>
 #include <hawser/field.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/network.h - configuration and readiness of the pod network
+ * pod/network-watch.h - configuration and readiness of the pod network
  *
  * What:  finds the first valid network configuration in the CNI directory. The network is
  *        ready if all of its plugins exist and, from CNI 1.1.0 on, their STATUS succeeds.
@@ -9,8 +9,8 @@
  * Rules: all functions except network_view_get() are for the loop's thread only. The
  *        result is published as an immutable view.
  */
-#ifndef CRI_NETWORK_H
-#define CRI_NETWORK_H
+#ifndef POD_NETWORK_WATCH_H
+#define POD_NETWORK_WATCH_H
 
 #include <stdbool.h>
 

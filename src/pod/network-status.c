@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/network-status.c - poll the plugins of a network with CNI's STATUS
+ * pod/network-status.c - poll the plugins of a network with CNI's STATUS
  *
  * How:   each STATUS runs in a new thread, which notifies the loop through uv_async when
  *        it ends. Then a timer starts the next STATUS: after one second if the network
  *        is not ready, after five seconds if it is.
  */
-#include "cri/network-status.h"
+#include "pod/network-status.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/network.c - configuration and readiness of the pod network
+ * pod/network-watch.c - configuration and readiness of the pod network
  *
  * How:   inotify, through libuv, watches the directories of configurations and plugins.
  *        An event starts a short timer, so that a burst of events causes one update.
@@ -10,7 +10,7 @@
  *        directory with the old name. So each update checks whether the path still
  *        refers to the watched directory.
  */
-#include "cri/network.h"
+#include "pod/network-watch.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -24,7 +24,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "cni/runtime/conf.h"
-#include "cri/network-status.h"
+#include "pod/network-status.h"
 
 #define DELAY	 50   /* ms from the first event to the update */
 #define POLL	 2000 /* ms between updates if a directory is not watched */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/pod-cidr.h - the pod CIDR that kubelet assigns to this node
+ * pod/pod-cidr.h - the pod CIDR that kubelet assigns to this node
  *
  * What:  parse the CIDR, save it in the state directory, and render the template of
  *        the network configuration with it.
  */
-#ifndef CRI_POD_CIDR_H
-#define CRI_POD_CIDR_H
+#ifndef POD_POD_CIDR_H
+#define POD_POD_CIDR_H
 
 #include <hawser/field.h>
 

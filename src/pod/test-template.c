@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/test-template.c - templates, and network configurations rendered from them
+ * pod/test-template.c - templates, and network configurations rendered from them
  */
-#include "cri/template.h"
+#include "pod/template.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,7 +20,7 @@
 #include "base/mem.h"
 #include "base/os/file.h"
 #include "base/str.h"
-#include "cri/pod-cidr.h"
+#include "pod/pod-cidr.h"
 
 /* From containerd's documentation. */
 static const char containerd[] =
