@@ -103,6 +103,13 @@ refused() {
 	refused arrows src/image/pull/pull.c:2 "<curl/multi.h> is for fetch/http only"
 }
 
+@test "lint: a foreign header that belongs to one file is refused in other files of its folder" {
+	c_file src/pod/network-watch.c '#include <uv.h>'
+	run -0 lint arrows
+	c_file src/pod/template.c '#include <uv.h>'
+	refused arrows src/pod/template.c:2 "<uv.h> is for"
+}
+
 @test "lint: a folder may not include its own subfolder without an arrow" {
 	c_file src/net/netns.c '#include "net/rtnl/link.h"'
 	refused arrows src/net/netns.c:2 "no arrow from src/net to net/rtnl"

@@ -122,7 +122,7 @@ static void reload_config(struct daemon *d)
 int daemon_render_network(struct daemon *d, const char *cidr, struct hw_err *e)
 {
 	AUTO(config_unref) struct config *c = daemon_config(d);
-	AUTO(network_view_put) struct network_view *view = network_view_get(d->network);
+	AUTO(shared_unref) const struct network_view *view = network_watch_view(d->network);
 	int r;
 
 	if (str_empty(c->cni_conf_template) || str_empty(cidr))
@@ -162,7 +162,7 @@ static void close_handles(void *ctx)
 {
 	struct daemon *d = ctx;
 
-	network_close(take_ptr(d->network));
+	network_watch_close(take_ptr(d->network));
 	metrics_http_close(take_ptr(d->http));
 	for (size_t i = 0; i < ARRAY_SIZE(d->signals); i++)
 		uv_close((uv_handle_t *)&d->signals[i], NULL);
@@ -207,7 +207,7 @@ static void on_reload_signal(uv_signal_t *signal, int number)
 		return;
 	notify_reloading();
 	reload_config(d);
-	network_update(d->network);
+	network_watch_update(d->network);
 	render_saved_cidr(d);
 	notify_send("READY=1");
 }
@@ -369,7 +369,7 @@ static int start_daemon(struct daemon *d, struct hw_err *e)
 	r = start_metrics(d, e);
 	if (r < 0)
 		return r;
-	d->network = network_new(&d->loop, d->config->cni_conf_dir, d->config->cni_bin_dir);
+	d->network = network_watch_new(&d->loop, d->config->cni_conf_dir, d->config->cni_bin_dir);
 	render_saved_cidr(d);
 	if (n == 0)
 		return listen_configured(d, e);

@@ -42,7 +42,7 @@ struct daemon {
 	/* for the loop's thread */
 	uv_loop_t loop;
 	uv_signal_t signals[3];
-	struct network *network;
+	struct network_watch *network;
 	struct metrics *metrics;
 	struct metrics_http *http;
 	struct rpc_server *server;

@@ -9,11 +9,16 @@
  *        If a watched directory is renamed, the watch follows it and ignores a new
  *        directory with the old name. So each update checks whether the path still
  *        refers to the watched directory.
+ *        Each STATUS runs in a new thread, which notifies the loop through uv_async when
+ *        it ends. Then a timer starts the next STATUS: after one second if the network
+ *        is not ready, after five seconds if it is.
  */
 #include "pod/network-watch.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -22,15 +27,20 @@
 
 #include "base/buf.h"
 #include "base/log.h"
+#include "base/mem.h"
+#include "base/os/thread.h"
 #include "base/str.h"
 #include "cni/runtime/conf.h"
-#include "pod/network-status.h"
+#include "cni/version.h"
 
-#define DELAY	 50   /* ms from the first event to the update */
-#define POLL	 2000 /* ms between updates if a directory is not watched */
-#define DIRS_MAX 16
+#define UPDATE_DELAY_MS	      50   /* from the first event to the update */
+#define UPDATE_POLL_MS	      2000 /* between updates if a directory is not watched */
+#define DIRS_MAX	      16
+#define STATUS_TIMEOUT_MS     10000
+#define STATUS_POLL_FAILED_MS 1000
+#define STATUS_POLL_READY_MS  5000
 
-struct watch {
+struct watched_dir {
 	uv_fs_event_t event;
 	bool active;
 	dev_t dev; /* device and inode of the watched directory */
@@ -38,53 +48,70 @@ struct watch {
 	const char *path;
 };
 
-struct network {
+/* STATUS of the plugins of one network */
+struct status {
+	uv_async_t async;
 	uv_timer_t timer;
-	struct watch watches[DIRS_MAX];
-	size_t n_watches, open_handles;
+	int cancel_fd; /* eventfd */
+	/* the running STATUS, or the last one */
+	struct hw_conf *conf; /* NULL if there is no network to poll */
+	bool running;
+	pthread_t thread;
+	int code; /* set by the thread, read after it is joined */
+	struct hw_err error;
+	bool has_next; /* set_status_conf() was called: next replaces conf */
+	struct hw_conf *next;
+	/* the last result */
+	char *key;     /* the network that the result is about; NULL if there is no result */
+	char *message; /* why the network is not ready; NULL if it is */
+};
+
+struct network_watch {
+	uv_timer_t timer; /* for the next update */
+	struct watched_dir dirs[DIRS_MAX];
+	size_t n_dirs, open_handles;
 	char *conf_dir;
 	struct hw_strings bin_dirs;
-	struct network_status *status;
-	pthread_mutex_t lock; /* protects the pointer view */
-	struct network_view *view;
+	struct status status;
+	struct slot view;
 };
 
 /* ---- views -------------------------------------------------------------------------- */
 
-struct network_view *network_view_get(struct network *n)
+static void view_free(void *object)
 {
-	struct network_view *view;
+	struct network_view *view = object;
 
-	pthread_mutex_lock(&n->lock);
-	view = n->view;
-	__atomic_add_fetch(&view->refs, 1, __ATOMIC_RELAXED);
-	pthread_mutex_unlock(&n->lock);
-	return view;
-}
-
-void network_view_put(struct network_view *view)
-{
-	if (!view || __atomic_sub_fetch(&view->refs, 1, __ATOMIC_ACQ_REL) > 0)
-		return;
 	free(view->name);
 	free(view->file);
 	free(view->message);
 	free(view);
 }
 
-static void publish_view(struct network *n, struct network_view *view)
+static struct network_view *view_new(void)
 {
-	struct network_view *old = n->view;
+	struct network_view *view = mem_new(sizeof(*view));
+
+	shared_init(&view->shared, view_free);
+	return view;
+}
+
+const struct network_view *network_watch_view(struct network_watch *w)
+{
+	return slot_get(&w->view);
+}
+
+/* Takes over the reference to @view. */
+static void publish_view(struct network_watch *w, struct network_view *view)
+{
+	AUTO(shared_unref) const struct network_view *old = network_watch_view(w);
 
 	if (view->ready == old->ready && str_equal(view->name, old->name) &&
 	    str_equal(view->file, old->file) && str_equal(view->message, old->message)) {
-		network_view_put(view);
+		shared_unref(view);
 		return;
 	}
-	pthread_mutex_lock(&n->lock);
-	n->view = view;
-	pthread_mutex_unlock(&n->lock);
-	network_view_put(old);
+	slot_publish(&w->view, &view->shared);
 	if (view->ready)
 		log_event(LOG_INFO, "network ready", "network", view->name, "file", view->file,
 			  NULL);
@@ -92,12 +119,96 @@ static void publish_view(struct network *n, struct network_view *view)
 		log_event(LOG_WARN, "network not ready", "reason", view->message, NULL);
 }
 
+/* ---- STATUS of the plugins ---------------------------------------------------------- */
+
+static bool supports_status(const struct hw_conf *conf)
+{
+	return conf && version_at_least(hw_conf_version(conf), "1.1.0");
+}
+
+static char *network_key(const struct hw_conf *conf)
+{
+	return str_printf("%s: network \"%s\"", hw_conf_file(conf), hw_conf_name(conf));
+}
+
+/* Return: why ADD to this network would fail; NULL if STATUS has succeeded or is not supported */
+static const char *find_status_error(const struct status *s, const struct hw_conf *conf)
+{
+	autofree char *key = network_key(conf);
+
+	if (!supports_status(conf))
+		return NULL;
+	return str_equal(key, s->key) ? s->message : "plugins have not answered STATUS yet";
+}
+
+static void *status_thread(void *arg)
+{
+	struct network_watch *w = arg;
+	struct status *s = &w->status;
+	autofree const char **dirs = mem_new((w->bin_dirs.n + 1) * sizeof(const char *));
+	struct hw_cni_options options = { .size = sizeof(options),
+					  .plugin_dirs = dirs,
+					  .stderr_mode = HW_STDERR_DROP,
+					  .cancel_fd = s->cancel_fd,
+					  .timeout_ms = STATUS_TIMEOUT_MS };
+	struct hw_cni *cni = NULL;
+
+	for (size_t i = 0; i < w->bin_dirs.n; i++)
+		dirs[i] = w->bin_dirs.v[i];
+	s->code = hw_cni_new(&options, &cni, &s->error);
+	if (s->code == 0)
+		s->code = hw_status(cni, s->conf, &s->error);
+	hw_cni_free(cni);
+	uv_async_send(&s->async);
+	return NULL;
+}
+
+static void on_status_timer(uv_timer_t *timer);
+
+static void start_status(struct network_watch *w)
+{
+	struct status *s = &w->status;
+	struct hw_err e;
+
+	if (s->has_next) {
+		hw_conf_free(s->conf);
+		s->conf = take_ptr(s->next);
+		s->has_next = false;
+	}
+	uv_timer_stop(&s->timer);
+	if (!s->conf)
+		return;
+	s->running = thread_start(status_thread, w, &s->thread, &e) == 0;
+	if (!s->running)
+		uv_timer_start(&s->timer, on_status_timer, STATUS_POLL_FAILED_MS, 0);
+}
+
+static void on_status_timer(uv_timer_t *timer)
+{
+	start_status(timer->data);
+}
+
+/* Polls this network from now on, instead of the previous one. The first STATUS starts at once.
+ * Takes ownership of @conf. If it is NULL or its CNI version is below 1.1.0, polling stops. */
+static void set_status_conf(struct network_watch *w, struct hw_conf *conf)
+{
+	struct status *s = &w->status;
+
+	hw_conf_free(s->next);
+	s->next = supports_status(conf) ? conf : NULL;
+	if (!s->next)
+		hw_conf_free(conf);
+	s->has_next = true;
+	if (!s->running)
+		start_status(w);
+}
+
 /* ---- reading the configuration ------------------------------------------------------ */
 
-static bool has_plugin(const struct network *n, const char *type)
+static bool has_plugin(const struct network_watch *w, const char *type)
 {
-	for (size_t i = 0; i < n->bin_dirs.n; i++) {
-		autofree char *path = str_printf("%s/%s", n->bin_dirs.v[i], type);
+	for (size_t i = 0; i < w->bin_dirs.n; i++) {
+		autofree char *path = str_printf("%s/%s", w->bin_dirs.v[i], type);
 
 		if (access(path, X_OK) == 0)
 			return true;
@@ -106,154 +217,188 @@ static bool has_plugin(const struct network *n, const char *type)
 }
 
 /* Return: NULL if all plugins exist, else a message, allocated */
-static char *find_missing_plugin(const struct network *n, const struct hw_conf *conf)
+static char *find_missing_plugin(const struct network_watch *w, const struct hw_conf *conf)
 {
 	AUTO(buf_done) struct buf dirs = { 0 };
 
-	for (size_t i = 0; i < n->bin_dirs.n; i++)
-		buf_printf(&dirs, "%s%s", i ? ":" : "", n->bin_dirs.v[i]);
+	for (size_t i = 0; i < w->bin_dirs.n; i++)
+		buf_printf(&dirs, "%s%s", i ? ":" : "", w->bin_dirs.v[i]);
 	for (size_t i = 0; i < hw_conf_count(conf); i++)
-		if (!has_plugin(n, hw_conf_type(conf, i)))
+		if (!has_plugin(w, hw_conf_type(conf, i)))
 			return str_printf("%s: plugin \"%s\" not found in %s", hw_conf_file(conf),
 					  hw_conf_type(conf, i), dirs.data);
 	return NULL;
 }
 
 /* *ret_conf is the network if all its plugins exist, otherwise NULL. */
-static struct network_view *make_view(const struct network *n, struct hw_conf **ret_conf)
+static struct network_view *make_view(const struct network_watch *w, struct hw_conf **ret_conf)
 {
-	struct network_view *view = mem_new(sizeof(*view));
+	struct network_view *view = view_new();
 	AUTO(hw_conf_free) struct hw_conf *conf = NULL;
 	struct hw_err e;
 
 	*ret_conf = NULL;
-	view->refs = 1;
-	if (hw_conf_load_first(n->conf_dir, NULL, NULL, &conf, &e) < 0) {
+	if (hw_conf_load_first(w->conf_dir, NULL, NULL, &conf, &e) < 0) {
 		view->message = str_copy(e.msg);
 		return view;
 	}
 	view->name = str_copy(hw_conf_name(conf));
 	view->file = str_copy(hw_conf_file(conf));
-	view->message = find_missing_plugin(n, conf);
+	view->message = find_missing_plugin(w, conf);
 	if (view->message)
 		return view;
-	view->message = str_copy(str_or(network_status_error(n->status, conf), ""));
+	view->message = str_copy(str_or(find_status_error(&w->status, conf), ""));
 	view->ready = !*view->message;
 	*ret_conf = take_ptr(conf);
 	return view;
 }
 
-/* Called when there is a new result of STATUS for the same network. */
-static void on_status(void *ctx)
+/* Called when the thread of a STATUS ends. */
+static void on_status(uv_async_t *async)
 {
-	struct network *n = ctx;
 	AUTO(hw_conf_free) struct hw_conf *conf = NULL;
+	struct network_watch *w = async->data;
+	struct status *s = &w->status;
 
-	publish_view(n, make_view(n, &conf));
+	if (!s->running)
+		return;
+	pthread_join(s->thread, NULL);
+	s->running = false;
+	if (s->has_next) {
+		start_status(w);
+		return;
+	}
+	free(s->key);
+	free(take_ptr(s->message));
+	s->key = network_key(s->conf);
+	if (s->code < 0)
+		s->message = str_printf("%s: %s", s->key, s->error.msg);
+	uv_timer_start(&s->timer, on_status_timer,
+		       s->message ? STATUS_POLL_FAILED_MS : STATUS_POLL_READY_MS, 0);
+	publish_view(w, make_view(w, &conf));
 }
 
 /* ---- watching ----------------------------------------------------------------------- */
 
 static void on_timer(uv_timer_t *timer)
 {
-	network_update(timer->data);
+	network_watch_update(timer->data);
 }
 
 static void on_event(uv_fs_event_t *event, const char *name, int events, int status)
 {
-	struct network *n = event->data;
+	struct network_watch *w = event->data;
 
 	(void)name;
 	(void)events;
 	(void)status;
-	if (!uv_is_active((uv_handle_t *)&n->timer) || uv_timer_get_due_in(&n->timer) > DELAY)
-		uv_timer_start(&n->timer, on_timer, DELAY, 0);
+	if (!uv_is_active((uv_handle_t *)&w->timer) ||
+	    uv_timer_get_due_in(&w->timer) > UPDATE_DELAY_MS)
+		uv_timer_start(&w->timer, on_timer, UPDATE_DELAY_MS, 0);
 }
 
 /* Starts or renews the watch if necessary. Return: false if the directory is not watched */
-static bool update_watch(struct watch *w)
+static bool update_dir(struct watched_dir *dir)
 {
 	struct stat st;
-	bool exists = stat(w->path, &st) == 0;
+	bool exists = stat(dir->path, &st) == 0;
 
-	if (w->active && exists && st.st_dev == w->dev && st.st_ino == w->ino)
+	if (dir->active && exists && st.st_dev == dir->dev && st.st_ino == dir->ino)
 		return true;
-	if (w->active)
-		uv_fs_event_stop(&w->event);
-	w->active = exists && uv_fs_event_start(&w->event, on_event, w->path, 0) == 0;
-	w->dev = exists ? st.st_dev : 0;
-	w->ino = exists ? st.st_ino : 0;
-	return w->active;
+	if (dir->active)
+		uv_fs_event_stop(&dir->event);
+	dir->active = exists && uv_fs_event_start(&dir->event, on_event, dir->path, 0) == 0;
+	dir->dev = exists ? st.st_dev : 0;
+	dir->ino = exists ? st.st_ino : 0;
+	return dir->active;
 }
 
-void network_update(struct network *n)
+void network_watch_update(struct network_watch *w)
 {
 	struct hw_conf *conf;
 	bool watched = true;
 
-	for (size_t i = 0; i < n->n_watches; i++)
-		watched &= update_watch(&n->watches[i]);
-	publish_view(n, make_view(n, &conf));
-	network_status_set(n->status, conf);
+	for (size_t i = 0; i < w->n_dirs; i++)
+		watched &= update_dir(&w->dirs[i]);
+	publish_view(w, make_view(w, &conf));
+	set_status_conf(w, conf);
 	if (watched)
-		uv_timer_stop(&n->timer);
+		uv_timer_stop(&w->timer);
 	else
-		uv_timer_start(&n->timer, on_timer, POLL, 0);
+		uv_timer_start(&w->timer, on_timer, UPDATE_POLL_MS, 0);
 }
 
-static void add_watch(struct network *n, uv_loop_t *loop, const char *path)
-{
-	struct watch *w = &n->watches[n->n_watches];
+/* ---- lifetime ----------------------------------------------------------------------- */
 
-	if (n->n_watches == DIRS_MAX)
+static void add_dir(struct network_watch *w, uv_loop_t *loop, const char *path)
+{
+	struct watched_dir *dir = &w->dirs[w->n_dirs];
+
+	if (w->n_dirs == DIRS_MAX)
 		return;
-	uv_fs_event_init(loop, &w->event);
-	w->event.data = n;
-	w->path = path;
-	n->n_watches++;
-	n->open_handles++;
+	uv_fs_event_init(loop, &dir->event);
+	dir->event.data = w;
+	dir->path = path;
+	w->n_dirs++;
 }
 
-struct network *network_new(struct uv_loop_s *loop, const char *conf_dir, const char *bin_dirs)
+struct network_watch *network_watch_new(struct uv_loop_s *loop, const char *conf_dir,
+					const char *bin_dirs)
 {
-	struct network *n = mem_new(sizeof(*n));
+	struct network_watch *w = mem_new(sizeof(*w));
+	struct network_view *view = view_new();
 
-	pthread_mutex_init(&n->lock, NULL);
-	n->conf_dir = str_copy(conf_dir);
-	strings_split(bin_dirs, ':', &n->bin_dirs);
-	n->status = network_status_new(loop, &n->bin_dirs, on_status, n);
-	n->view = mem_new(sizeof(*n->view));
-	n->view->refs = 1;
-	n->view->message = str_copy("not checked yet");
-	uv_timer_init(loop, &n->timer);
-	n->timer.data = n;
-	n->open_handles = 1;
-	add_watch(n, loop, n->conf_dir);
-	for (size_t i = 0; i < n->bin_dirs.n; i++)
-		add_watch(n, loop, n->bin_dirs.v[i]);
-	network_update(n);
-	return n;
+	view->message = str_copy("not checked yet");
+	slot_init(&w->view, &view->shared);
+	w->conf_dir = str_copy(conf_dir);
+	strings_split(bin_dirs, ':', &w->bin_dirs);
+	w->status.cancel_fd = eventfd(0, EFD_CLOEXEC);
+	uv_async_init(loop, &w->status.async, on_status);
+	uv_timer_init(loop, &w->status.timer);
+	uv_timer_init(loop, &w->timer);
+	w->status.async.data = w->status.timer.data = w->timer.data = w;
+	add_dir(w, loop, w->conf_dir);
+	for (size_t i = 0; i < w->bin_dirs.n; i++)
+		add_dir(w, loop, w->bin_dirs.v[i]);
+	network_watch_update(w);
+	return w;
 }
 
 static void on_closed(uv_handle_t *handle)
 {
-	struct network *n = handle->data;
+	struct network_watch *w = handle->data;
 
-	if (--n->open_handles > 0)
+	if (--w->open_handles > 0)
 		return;
-	network_view_put(n->view);
-	pthread_mutex_destroy(&n->lock);
-	hw_strings_free(&n->bin_dirs);
-	free(n->conf_dir);
-	free(n);
+	free(w->status.key);
+	free(w->status.message);
+	hw_conf_free(w->status.conf);
+	hw_conf_free(w->status.next);
+	mem_close_fd(&w->status.cancel_fd);
+	slot_done(&w->view);
+	hw_strings_free(&w->bin_dirs);
+	free(w->conf_dir);
+	free(w);
 }
 
-void network_close(struct network *n)
+static void close_handle(struct network_watch *w, void *handle)
 {
-	if (!n)
+	uv_close(handle, on_closed);
+	w->open_handles++;
+}
+
+void network_watch_close(struct network_watch *w)
+{
+	if (!w)
 		return;
-	for (size_t i = 0; i < n->n_watches; i++)
-		uv_close((uv_handle_t *)&n->watches[i].event, on_closed);
-	network_status_close(take_ptr(n->status));
-	uv_close((uv_handle_t *)&n->timer, on_closed);
+	while (w->status.running && eventfd_write(w->status.cancel_fd, 1) < 0 && errno == EINTR)
+		;
+	if (w->status.running)
+		pthread_join(w->status.thread, NULL);
+	w->status.running = false;
+	close_handle(w, &w->status.async);
+	close_handle(w, &w->status.timer);
+	close_handle(w, &w->timer);
+	for (size_t i = 0; i < w->n_dirs; i++)
+		close_handle(w, &w->dirs[i].event);
 }

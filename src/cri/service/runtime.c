@@ -88,7 +88,7 @@ static void set_condition(Runtime__V1__RuntimeCondition *condition, const char *
 static int serve_status(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *request,
 			struct hw_err *e)
 {
-	AUTO(network_view_put) struct network_view *view = network_view_get(d->network);
+	AUTO(shared_unref) const struct network_view *view = network_watch_view(d->network);
 	AUTO(config_unref) struct config *c = daemon_config(d);
 	Runtime__V1__StatusResponse response = RUNTIME__V1__STATUS_RESPONSE__INIT;
 	Runtime__V1__StatusResponse__InfoEntry info[2];
