@@ -7,8 +7,6 @@
  *        signals: SIGTERM and SIGINT finish running calls and stop the daemon, SIGHUP
  *        reloads the configuration.
  * Rules: the socket is created, and READY=1 is sent, only when every call can be served.
- *        Only the loop's thread sets the configuration, under its lock; other threads
- *        take references.
  */
 #include "cri/daemon.h"
 
@@ -43,16 +41,6 @@ static const struct {
 };
 
 /* ---- configuration ------------------------------------------------------------------ */
-
-struct config *daemon_config(struct daemon *d)
-{
-	struct config *c;
-
-	pthread_mutex_lock(&d->config_lock);
-	c = config_ref(d->config);
-	pthread_mutex_unlock(&d->config_lock);
-	return c;
-}
 
 static int pin_images(struct daemon *d, const struct config *c, struct hw_err *e)
 {
@@ -91,22 +79,20 @@ static void log_ignored_key(void *ctx, const char *name)
  * is an error: it may be missing only because it is being replaced. */
 static void reload_config(struct daemon *d)
 {
-	AUTO(config_unref) struct config *next = NULL, *old = NULL;
+	AUTO(shared_unref) const struct config *old = slot_get(&d->config);
+	AUTO(shared_unref) struct config *next = NULL;
 	struct config_source source = d->source;
 	struct config *merged;
 	enum log_level level;
 	struct hw_err e;
 
-	source.must_exist |= !str_empty(d->config->file);
+	source.must_exist |= !str_empty(old->file);
 	if (config_load(&source, &next, &e) < 0) {
 		log_error("reload failed, configuration unchanged: %s", e.msg);
 		return;
 	}
-	merged = config_merge(d->config, next, log_ignored_key, NULL);
-	pthread_mutex_lock(&d->config_lock);
-	old = d->config;
-	d->config = merged;
-	pthread_mutex_unlock(&d->config_lock);
+	merged = config_merge(old, next, log_ignored_key, NULL);
+	slot_publish(&d->config, &merged->shared);
 	if (log_level_parse(merged->log_level, &level))
 		log_set_level(level);
 	puller_set_config(d->puller, merged);
@@ -121,7 +107,7 @@ static void reload_config(struct daemon *d)
 
 int daemon_render_network(struct daemon *d, const char *cidr, struct hw_err *e)
 {
-	AUTO(config_unref) struct config *c = daemon_config(d);
+	AUTO(shared_unref) const struct config *c = slot_get(&d->config);
 	AUTO(shared_unref) const struct network_view *view = network_watch_view(d->network);
 	int r;
 
@@ -142,12 +128,13 @@ int daemon_render_network(struct daemon *d, const char *cidr, struct hw_err *e)
 /* Renders the template with the saved pod CIDR. */
 static void render_saved_cidr(struct daemon *d)
 {
+	AUTO(shared_unref) const struct config *c = slot_get(&d->config);
 	autofree char *cidr = NULL;
 	struct hw_err e;
 	int r;
 
 	pthread_mutex_lock(&d->cidr_lock);
-	r = pod_cidr_read(d->config->state, &cidr, &e);
+	r = pod_cidr_read(c->state, &cidr, &e);
 	if (r == 1)
 		r = daemon_render_network(d, cidr, &e);
 	pthread_mutex_unlock(&d->cidr_lock);
@@ -177,25 +164,26 @@ static void unlink_socket(const char *listen)
 		unlink(address.path);
 }
 
-static void stop_server(struct daemon *d, int drain_ms)
+static void stop_server(struct daemon *d, const struct config *c, int drain_ms)
 {
 	d->stopping = true;
 	if (d->http)
-		unlink_socket(d->config->metrics_address);
+		unlink_socket(c->metrics_address);
 	rpc_server_stop(d->server, drain_ms, close_handles, d);
 }
 
 static void on_stop_signal(uv_signal_t *signal, int number)
 {
 	struct daemon *d = signal->data;
+	AUTO(shared_unref) const struct config *c = slot_get(&d->config);
 
 	if (d->stopping)
 		return;
 	notify_send("STOPPING=1");
 	log_event(LOG_INFO, "stopping", "signal", strsignal(number), NULL);
 	if (!d->activated)
-		unlink_socket(d->config->listen);
-	stop_server(d, d->config->drain_timeout * 1000);
+		unlink_socket(c->listen);
+	stop_server(d, c, c->drain_timeout * 1000);
 }
 
 static void on_reload_signal(uv_signal_t *signal, int number)
@@ -214,9 +202,8 @@ static void on_reload_signal(uv_signal_t *signal, int number)
 
 /* ---- starting ----------------------------------------------------------------------- */
 
-static int lock_state(struct daemon *d, struct hw_err *e)
+static int lock_state(struct daemon *d, const char *state, struct hw_err *e)
 {
-	const char *state = d->config->state;
 	autofree char *path = str_printf("%s/cri.lock", state);
 	int r;
 
@@ -238,29 +225,29 @@ static void *sweep_store(void *ctx)
 	return NULL;
 }
 
-static int start_store(struct daemon *d, struct hw_err *e)
+static int start_store(struct daemon *d, const struct config *c, struct hw_err *e)
 {
 	int r;
 
-	r = file_mkdirs(AT_FDCWD, d->config->root, 0711, e);
+	r = file_mkdirs(AT_FDCWD, c->root, 0711, e);
 	if (r == 0)
-		r = store_open(d->config->root, &d->store, e);
+		r = store_open(c->root, &d->store, e);
 	if (r == 0)
-		r = pin_images(d, d->config, e);
+		r = pin_images(d, c, e);
 	if (r < 0)
 		return err_ctx(e, "root directory");
-	d->puller = puller_new_from_config(d->store, d->config);
+	d->puller = puller_new_from_config(d->store, c);
 	r = thread_start(sweep_store, d, &d->sweeper, e);
 	d->has_sweeper = r == 0;
 	return r;
 }
 
-static int start_server(struct daemon *d, struct hw_err *e)
+static int start_server(struct daemon *d, const struct config *c, struct hw_err *e)
 {
 	struct rpc_config config = RPC_CONFIG;
 	int r;
 
-	config.long_calls_max = (unsigned)d->config->long_calls;
+	config.long_calls_max = (unsigned)c->long_calls;
 	config.finished = metrics_count_call;
 	config.ctx = d->metrics;
 	r = rpc_server_new(&d->loop, &config, &d->server, e);
@@ -308,9 +295,8 @@ static void write_metrics(void *ctx, struct buf *b)
 			      "Start time in seconds since 1970.", d->started_at / 1000000000);
 }
 
-static int start_metrics(struct daemon *d, struct hw_err *e)
+static int start_metrics(struct daemon *d, const struct config *c, struct hw_err *e)
 {
-	const struct config *c = d->config;
 	struct config_address address;
 	struct socket_owner owner;
 	int r;
@@ -326,17 +312,17 @@ static int start_metrics(struct daemon *d, struct hw_err *e)
 }
 
 /* Creates the directory of the configured socket, and the socket. */
-static int listen_configured(struct daemon *d, struct hw_err *e)
+static int listen_configured(struct daemon *d, const struct config *c, struct hw_err *e)
 {
 	struct config_address address;
 	struct socket_owner owner;
 	autofree char *dir = NULL;
 	int fd, r;
 
-	r = config_address(d->config->listen, &address, e);
+	r = config_address(c->listen, &address, e);
 	if (r < 0)
 		return r;
-	r = config_owner(d->config->socket_owner, &owner, e);
+	r = config_owner(c->socket_owner, &owner, e);
 	if (r < 0)
 		return r;
 	dir = str_ncopy(address.path, (size_t)(strrchr(address.path, '/') - address.path));
@@ -346,10 +332,10 @@ static int listen_configured(struct daemon *d, struct hw_err *e)
 		r = socket_listen(address.path, &owner, &fd, e);
 	if (r == 0)
 		r = rpc_server_listen(d->server, fd, e);
-	return r < 0 ? err_ctx(e, "listen on %s", d->config->listen) : 0;
+	return r < 0 ? err_ctx(e, "listen on %s", c->listen) : 0;
 }
 
-static int start_daemon(struct daemon *d, struct hw_err *e)
+static int start_daemon(struct daemon *d, const struct config *c, struct hw_err *e)
 {
 	int fds[NOTIFY_FDS_MAX], n, r;
 
@@ -357,22 +343,22 @@ static int start_daemon(struct daemon *d, struct hw_err *e)
 	n = notify_sockets(fds, e);
 	if (n < 0)
 		return n;
-	r = lock_state(d, e);
+	r = lock_state(d, c->state, e);
 	if (r < 0)
 		return r;
-	r = start_store(d, e);
+	r = start_store(d, c, e);
 	if (r < 0)
 		return r;
-	r = start_server(d, e);
+	r = start_server(d, c, e);
 	if (r < 0)
 		return r;
-	r = start_metrics(d, e);
+	r = start_metrics(d, c, e);
 	if (r < 0)
 		return r;
-	d->network = network_watch_new(&d->loop, d->config->cni_conf_dir, d->config->cni_bin_dir);
+	d->network = network_watch_new(&d->loop, c->cni_conf_dir, c->cni_bin_dir);
 	render_saved_cidr(d);
 	if (n == 0)
-		return listen_configured(d, e);
+		return listen_configured(d, c, e);
 	d->activated = true;
 	for (int i = 0; r == 0 && i < n; i++)
 		r = rpc_server_listen(d->server, fds[i], e);
@@ -396,12 +382,11 @@ static void daemon_init(struct daemon *d, const struct config_source *source, st
 	clock_gettime(CLOCK_REALTIME, &now);
 	*d = (struct daemon){
 		.source = *source,
-		.config = config,
 		.started_at = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec,
 		.lock_fd = -1,
 		.metrics = metrics_new(),
 	};
-	pthread_mutex_init(&d->config_lock, NULL);
+	slot_init(&d->config, &config->shared);
 	pthread_mutex_init(&d->cidr_lock, NULL);
 	uv_loop_init(&d->loop);
 	for (size_t i = 0; i < ARRAY_SIZE(handlers); i++) {
@@ -422,9 +407,8 @@ static void daemon_done(struct daemon *d)
 	store_close(d->store);
 	uv_loop_close(&d->loop); /* after all threads have ended: they use its descriptors */
 	metrics_free(d->metrics);
-	config_unref(d->config);
+	slot_done(&d->config);
 	pthread_mutex_destroy(&d->cidr_lock);
-	pthread_mutex_destroy(&d->config_lock);
 	mem_close_fd(&d->lock_fd);
 }
 
@@ -434,14 +418,14 @@ int daemon_run(const struct config_source *source, struct config *config, struct
 	int r;
 
 	daemon_init(&d, source, config);
-	r = start_daemon(&d, e);
+	r = start_daemon(&d, config, e);
 	if (r == 0) {
 		log_event(LOG_INFO, "ready", "version", HAWSER_VERSION, "listen",
 			  d.activated ? "LISTEN_FDS" : config->listen, "root", config->root,
 			  "state", config->state, NULL);
 		notify_send("READY=1");
 	} else if (d.server) {
-		stop_server(&d, 0);
+		stop_server(&d, config, 0);
 	} else {
 		close_handles(&d);
 	}

@@ -4,8 +4,6 @@
  *
  * Rules: fields without a lock are set before the first call is served and do not
  *        change.
- *        Lock order: cidr_lock, then config_lock. config_lock is never held while
- *        waiting.
  */
 #ifndef CRI_DAEMON_H
 #define CRI_DAEMON_H
@@ -30,10 +28,9 @@ struct puller;
 
 struct daemon {
 	struct config_source source; /* for a reload */
-	pthread_mutex_t config_lock;
-	struct config *config; /* under config_lock; only the loop's thread changes it */
-	int64_t started_at;    /* ns since 1970 */
-	int lock_fd;	       /* lock of the state directory */
+	struct slot config;	     /* struct config; only the loop's thread publishes */
+	int64_t started_at;	     /* ns since 1970 */
+	int lock_fd;		     /* lock of the state directory */
 	struct store *store;
 	struct puller *puller;
 	pthread_t sweeper;
@@ -54,9 +51,6 @@ struct daemon {
 /* Serves until SIGTERM or SIGINT. @source must stay valid; takes ownership of the
  * reference to @config. Return: 0 after a signal; negative errno if the daemon could not start */
 int daemon_run(const struct config_source *source, struct config *config, struct hw_err *e);
-
-/* The current configuration. May be called from any thread. Return: a new reference */
-struct config *daemon_config(struct daemon *d);
 
 /* Generates the network configuration from the template for this pod CIDR. Does nothing if there is
  * no template, @cidr is "", or another network is configured. May be called from any thread; the

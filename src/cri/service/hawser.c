@@ -14,7 +14,7 @@ static int serve_info(struct daemon *d, struct rpc_call *call, const ProtobufCMe
 		      struct hw_err *e)
 {
 	AUTO(store_snapshot_put) const struct store_snapshot *images = store_snapshot_get(d->store);
-	AUTO(config_unref) struct config *c = daemon_config(d);
+	AUTO(shared_unref) const struct config *c = slot_get(&d->config);
 	struct rpc_stats stats = rpc_server_stats(d->server);
 	Hawser__V1__InfoResponse response = HAWSER__V1__INFO_RESPONSE__INIT;
 	char version[] = HAWSER_VERSION;

@@ -56,7 +56,7 @@ static int send_response(struct rpc_call *call, const struct load_result *result
 int serve_load(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *message,
 	       struct hw_err *e)
 {
-	AUTO(config_unref) struct config *c = daemon_config(d);
+	AUTO(shared_unref) const struct config *c = slot_get(&d->config);
 	AUTO(api_free) Hawser__V1__LoadRequest *first = NULL;
 	AUTO(load_free) struct load *l = NULL;
 	AUTO(load_result_done) struct load_result result = { 0 };

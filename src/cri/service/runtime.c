@@ -89,7 +89,7 @@ static int serve_status(struct daemon *d, struct rpc_call *call, const ProtobufC
 			struct hw_err *e)
 {
 	AUTO(shared_unref) const struct network_view *view = network_watch_view(d->network);
-	AUTO(config_unref) struct config *c = daemon_config(d);
+	AUTO(shared_unref) const struct config *c = slot_get(&d->config);
 	Runtime__V1__StatusResponse response = RUNTIME__V1__STATUS_RESPONSE__INIT;
 	Runtime__V1__StatusResponse__InfoEntry info[2];
 	Runtime__V1__StatusResponse__InfoEntry *info_list[] = { &info[0], &info[1] };
@@ -132,7 +132,7 @@ static int serve_status(struct daemon *d, struct rpc_call *call, const ProtobufC
 static int serve_runtime_config(struct daemon *d, struct rpc_call *call,
 				const ProtobufCMessage *request, struct hw_err *e)
 {
-	AUTO(config_unref) struct config *c = daemon_config(d);
+	AUTO(shared_unref) const struct config *c = slot_get(&d->config);
 	Runtime__V1__RuntimeConfigResponse response = RUNTIME__V1__RUNTIME_CONFIG_RESPONSE__INIT;
 	Runtime__V1__LinuxRuntimeConfiguration linux_config =
 		RUNTIME__V1__LINUX_RUNTIME_CONFIGURATION__INIT;
@@ -155,7 +155,7 @@ static int serve_update_runtime_config(struct daemon *d, struct rpc_call *call,
 		((const Runtime__V1__UpdateRuntimeConfigRequest *)request)->runtime_config;
 	const char *cidr = config && config->network_config ? config->network_config->pod_cidr : "";
 	AUTO(hw_strings_free) struct hw_strings ranges = { 0 };
-	AUTO(config_unref) struct config *c = daemon_config(d);
+	AUTO(shared_unref) const struct config *c = slot_get(&d->config);
 	int r;
 
 	if (!*cidr)
