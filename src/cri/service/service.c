@@ -11,6 +11,7 @@
 #include "api/call.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "cri/service/error-status.h"
 #include "rpc/grpc/status.h"
 
 struct service {
@@ -48,6 +49,8 @@ static int handle_call(struct rpc_call *call, void *ctx, struct hw_err *e)
 	snprintf(id, sizeof(id), "%" PRIu64, rpc_id(call));
 	log_context("call", id);
 	r = serve_method(s, i, call, e);
+	if (r < 0)
+		error_status_set(e);
 	if (r < 0 && status_from_err(e) != STATUS_UNIMPLEMENTED)
 		log_event(LOG_INFO, "call failed", "method", s->descriptor->methods[i].name, "code",
 			  status_name((int)status_from_err(e)), "error", e->msg, NULL);

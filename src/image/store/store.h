@@ -110,8 +110,8 @@ struct store_new_image {
 /*
  * Add an image, whose layers must be in the store, or add names to an existing image. A name that
  * another image has moves to this image; the other image keeps its remaining names. The change
- * is on disk on return. @ret_id may be NULL. Return: 0; -ENOENT: a layer is missing; -EINVAL: the
- * configuration is malformed or a name is not complete
+ * is on disk on return. @ret_id may be NULL. Return: 0; -ENOENT: a layer is missing; -EBADMSG:
+ * the configuration is malformed; -EINVAL: a name is not complete
  */
 int store_image_add(struct store *s, const struct store_new_image *image, char ret_id[DIGEST_TEXT],
 		    struct hw_err *e);
