@@ -286,3 +286,9 @@ int store_snapshot_find(const struct store_snapshot *snap, const char *text,
 {
 	return store_find(snap, text, false, ret_image, e);
 }
+
+int store_snapshot_find_any(const struct store_snapshot *snap, const char *text,
+			    const struct store_image **ret_image, struct hw_err *e)
+{
+	return store_find(snap, text, true, ret_image, e);
+}

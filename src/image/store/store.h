@@ -95,6 +95,9 @@ AUTO_DEFINE(store_snapshot_put, const struct store_snapshot);
  */
 int store_snapshot_find(const struct store_snapshot *snap, const char *text,
 			const struct store_image **ret_image, struct hw_err *e);
+/* Like store_snapshot_find(), but damaged images are found too. */
+int store_snapshot_find_any(const struct store_snapshot *snap, const char *text,
+			    const struct store_image **ret_image, struct hw_err *e);
 
 /* ---- images ------------------------------------------------------------------ */
 
