@@ -10,7 +10,7 @@
 #include "api/hawser-v1.pb-c.h"
 #include "base/log.h"
 #include "cri/daemon.h"
-#include "cri/executables.h"
+#include "cri/service/executables.h"
 #include "image/archive/load.h"
 #include "rpc/grpc/status.h"
 

@@ -18,8 +18,8 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "cri/daemon.h"
-#include "cri/executables.h"
 #include "cri/service/credentials.h"
+#include "cri/service/executables.h"
 #include "rpc/grpc/status.h"
 
 /* ---- configuration ------------------------------------------------------------------ */

@@ -11,7 +11,7 @@
 #include "api/cri-v1.pb-c.h"
 #include "base/str.h"
 #include "cri/daemon.h"
-#include "cri/executables.h"
+#include "cri/service/executables.h"
 #include "cri/service/services.h"
 #include "pod/pod-cidr.h"
 

@@ -10,7 +10,7 @@
 #include "api/call.h"
 #include "api/hawser-v1.pb-c.h"
 #include "cri/daemon.h"
-#include "cri/executables.h"
+#include "cri/service/executables.h"
 #include "image/archive/save.h"
 #include "rpc/grpc/status.h"
 

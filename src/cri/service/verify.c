@@ -7,7 +7,7 @@
 #include "api/call.h"
 #include "api/hawser-v1.pb-c.h"
 #include "cri/daemon.h"
-#include "cri/executables.h"
+#include "cri/service/executables.h"
 #include "image/pull/verify-images.h"
 
 static int send_result(void *ctx, const struct verify_result *result, struct hw_err *e)
