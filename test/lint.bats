@@ -128,6 +128,11 @@ refused() {
 	refused arrows src/cri/daemon.c:2 "no arrow from src/cri to fetch/http"
 }
 
+@test "lint: a service may not include the daemon's header" {
+	c_file src/cri/service/pull.c '#include "cri/daemon.h"'
+	refused arrows src/cri/service/pull.c:2 "no arrow from src/cri/service to cri"
+}
+
 @test "lint: an arrow that leads the daemon to hawser-fetch is refused, over other folders too" {
 	cp -r "$HAWSER_SRC/tools/lint" lists
 	echo 'image/pull: image/store fetch/tar' >>lists/arrows.txt

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/daemon.c - the hawser-cri daemon
+ * cri/daemon.c - the hawser-cri daemon: one object that owns all its parts
  *
  * How:   start_daemon() opens the parts in the order of their dependencies; if it fails,
  *        close_handles() and daemon_done() close the parts that are open. The loop handles
@@ -12,32 +12,60 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+#include <uv.h>
 
 #include "api/cri-v1.pb-c.h"
 #include "api/hawser-v1.pb-c.h"
 #include "base/log.h"
 #include "base/os/file.h"
 #include "base/os/thread.h"
+#include "base/shared.h"
 #include "base/str.h"
 #include "base/time.h"
+#include "cri/metrics-http.h"
+#include "cri/metrics.h"
 #include "cri/notify.h"
 #include "cri/service/services.h"
 #include "image/reference.h"
+#include "pod/network-watch.h"
 #include "pod/pod-cidr.h"
 #include "rpc/socket.h"
 
-static const struct {
-	const ProtobufCServiceDescriptor *descriptor;
-	const struct service_method *methods;
-} services[DAEMON_SERVICES] = {
-	{ &runtime__v1__runtime_service__descriptor, runtime_methods },
-	{ &runtime__v1__image_service__descriptor, image_methods },
-	{ &hawser__v1__daemon__descriptor, hawser_daemon_methods },
-	{ &hawser__v1__images__descriptor, hawser_images_methods },
+#define SERVICES 4
+
+/* All parts are there before the first call is served, and do not change after that. Services borrow
+ * those that they need. */
+struct daemon {
+	struct config_source source; /* for a reload */
+	struct slot config;	     /* struct config; only the loop's thread publishes */
+	int64_t started_at;	     /* ns since 1970 */
+	int lock_fd;		     /* lock of the state directory */
+	struct store *store;
+	struct puller *puller;
+	struct pod_cidr pod_cidr;
+	pthread_t sweeper;
+	bool has_sweeper;
+	/* for the loop's thread */
+	uv_loop_t loop;
+	uv_signal_t signals[3];
+	struct network_watch *network;
+	struct metrics *metrics;
+	struct metrics_http *http;
+	struct rpc_server *server;
+	struct runtime_service runtime_service;
+	struct image_service image_service;
+	struct daemon_service daemon_service;
+	struct service *services[SERVICES];
+	bool activated; /* systemd has passed the sockets */
+	bool stopping;
 };
 
 /* ---- configuration ------------------------------------------------------------------ */
@@ -105,40 +133,14 @@ static void reload_config(struct daemon *d)
 
 /* ---- network from a template -------------------------------------------------------- */
 
-int daemon_render_network(struct daemon *d, const char *cidr, struct hw_err *e)
-{
-	AUTO(shared_unref) const struct config *c = slot_get(&d->config);
-	AUTO(shared_unref) const struct network_view *view = network_watch_view(d->network);
-	int r;
-
-	if (str_empty(c->cni_conf_template) || str_empty(cidr))
-		return 0;
-	if (view->name && !str_ends(view->file, "/" POD_CIDR_CONFLIST)) {
-		log_event(LOG_DEBUG, "template not used: another network is configured", "file",
-			  view->file, NULL);
-		return 0;
-	}
-	r = pod_cidr_render(cidr, c->cni_conf_template, c->cni_conf_dir, e);
-	if (r == 1)
-		log_event(LOG_INFO, "network configuration generated from template", "cidr", cidr,
-			  "template", c->cni_conf_template, NULL);
-	return r < 0 ? r : 0;
-}
-
-/* Renders the template with the saved pod CIDR. */
+/* Generates the network configuration with the saved pod CIDR. */
 static void render_saved_cidr(struct daemon *d)
 {
+	AUTO(shared_unref) const struct network_view *view = network_watch_view(d->network);
 	AUTO(shared_unref) const struct config *c = slot_get(&d->config);
-	autofree char *cidr = NULL;
 	struct hw_err e;
-	int r;
 
-	pthread_mutex_lock(&d->cidr_lock);
-	r = pod_cidr_read(c->state, &cidr, &e);
-	if (r == 1)
-		r = daemon_render_network(d, cidr, &e);
-	pthread_mutex_unlock(&d->cidr_lock);
-	if (r < 0)
+	if (pod_cidr_restore(&d->pod_cidr, c->cni_conf_template, view, &e) < 0)
 		log_error("%s", e.msg);
 }
 
@@ -244,6 +246,16 @@ static int start_store(struct daemon *d, const struct config *c, struct hw_err *
 
 static int start_server(struct daemon *d, const struct config *c, struct hw_err *e)
 {
+	const struct {
+		const ProtobufCServiceDescriptor *descriptor;
+		const struct service_method *methods;
+		const void *ctx;
+	} services[SERVICES] = {
+		{ &runtime__v1__runtime_service__descriptor, runtime_methods, &d->runtime_service },
+		{ &runtime__v1__image_service__descriptor, image_methods, &d->image_service },
+		{ &hawser__v1__daemon__descriptor, hawser_daemon_methods, &d->daemon_service },
+		{ &hawser__v1__images__descriptor, hawser_images_methods, &d->image_service },
+	};
 	struct rpc_config config = RPC_CONFIG;
 	int r;
 
@@ -253,8 +265,9 @@ static int start_server(struct daemon *d, const struct config *c, struct hw_err 
 	r = rpc_server_new(&d->loop, &config, &d->server, e);
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < DAEMON_SERVICES; i++) {
-		d->services[i] = service_new(d, services[i].descriptor, services[i].methods);
+	for (size_t i = 0; i < SERVICES; i++) {
+		d->services[i] =
+			service_new(services[i].ctx, services[i].descriptor, services[i].methods);
 		metrics_add_methods(d->metrics, service_methods(d->services[i]));
 		rpc_server_add(d->server, service_methods(d->services[i]), d->services[i]);
 	}
@@ -357,6 +370,10 @@ static int start_daemon(struct daemon *d, const struct config *c, struct hw_err 
 		return r;
 	d->network = network_watch_new(&d->loop, c->cni_conf_dir, c->cni_bin_dir);
 	render_saved_cidr(d);
+	d->runtime_service = (struct runtime_service){ &d->config, d->network, &d->pod_cidr };
+	d->image_service = (struct image_service){ &d->config, d->store, d->puller };
+	d->daemon_service =
+		(struct daemon_service){ &d->config, d->store, d->server, d->started_at };
 	if (n == 0)
 		return listen_configured(d, c, e);
 	d->activated = true;
@@ -387,7 +404,7 @@ static void daemon_init(struct daemon *d, const struct config_source *source, st
 		.metrics = metrics_new(),
 	};
 	slot_init(&d->config, &config->shared);
-	pthread_mutex_init(&d->cidr_lock, NULL);
+	pod_cidr_init(&d->pod_cidr, config->state, config->cni_conf_dir);
 	uv_loop_init(&d->loop);
 	for (size_t i = 0; i < ARRAY_SIZE(handlers); i++) {
 		uv_signal_init(&d->loop, &d->signals[i]);
@@ -401,14 +418,14 @@ static void daemon_done(struct daemon *d)
 	if (d->has_sweeper)
 		pthread_join(d->sweeper, NULL);
 	rpc_server_free(d->server);
-	for (size_t i = 0; i < DAEMON_SERVICES; i++)
+	for (size_t i = 0; i < SERVICES; i++)
 		service_free(d->services[i]);
 	puller_free(d->puller);
 	store_close(d->store);
 	uv_loop_close(&d->loop); /* after all threads have ended: they use its descriptors */
 	metrics_free(d->metrics);
 	slot_done(&d->config);
-	pthread_mutex_destroy(&d->cidr_lock);
+	pod_cidr_done(&d->pod_cidr);
 	mem_close_fd(&d->lock_fd);
 }
 

@@ -9,7 +9,6 @@
 
 #include "api/call.h"
 #include "api/hawser-v1.pb-c.h"
-#include "cri/daemon.h"
 #include "cri/service/executables.h"
 #include "image/archive/save.h"
 #include "rpc/grpc/status.h"
@@ -23,9 +22,10 @@ static int send_piece(void *ctx, const void *data, size_t len, struct hw_err *e)
 	return api_send(ctx, &response.base, e);
 }
 
-int serve_save(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *message,
+int serve_save(const void *ctx, struct rpc_call *call, const ProtobufCMessage *message,
 	       struct hw_err *e)
 {
+	const struct image_service *s = ctx;
 	const Hawser__V1__SaveRequest *request = (const Hawser__V1__SaveRequest *)message;
 	autofree char *program = executable_helper("hawser-layer");
 	const struct save_options how = {
@@ -38,6 +38,6 @@ int serve_save(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *
 
 	if (request->n_images == 0)
 		return status_set(e, STATUS_INVALID_ARGUMENT, "missing image name");
-	return save_images(d->store, (const char *const *)request->images, request->n_images, &how,
+	return save_images(s->store, (const char *const *)request->images, request->n_images, &how,
 			   e);
 }

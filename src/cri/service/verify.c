@@ -6,7 +6,6 @@
 
 #include "api/call.h"
 #include "api/hawser-v1.pb-c.h"
-#include "cri/daemon.h"
 #include "cri/service/executables.h"
 #include "image/pull/verify-images.h"
 
@@ -30,14 +29,15 @@ static int send_result(void *ctx, const struct verify_result *result, struct hw_
 	return api_send(ctx, &response.base, e);
 }
 
-int serve_verify(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *message,
+int serve_verify(const void *ctx, struct rpc_call *call, const ProtobufCMessage *message,
 		 struct hw_err *e)
 {
+	const struct image_service *s = ctx;
 	const Hawser__V1__VerifyRequest *received = (const Hawser__V1__VerifyRequest *)message;
 	autofree char *program = executable_helper("hawser-layer");
 	const struct verify_request request = {
-		.store = d->store,
-		.puller = d->puller,
+		.store = s->store,
+		.puller = s->puller,
 		.images = (const char *const *)received->images,
 		.n_images = received->n_images,
 		.repair = received->repair,
