@@ -162,7 +162,7 @@ static int generate(const struct pod_cidr *p, const char *text, const char *temp
 	return r;
 }
 
-/* ---- both --------------------------------------------------------------------------- */
+/* ---- saving and generating ---------------------------------------------------------- */
 
 void pod_cidr_init(struct pod_cidr *p, const char *state, const char *conf_dir)
 {

@@ -135,7 +135,7 @@ struct job_step {
  *	ENODATA       no such image, or not for this platform
  *	EKEYREJECTED  the registry wants credentials, or other ones
  *	EACCES        the registry refuses access
- *	EBUSY         rate limit of the registry
+ *	EBUSY         busy, try again later: rate limit of the registry, layer in use
  *	ECOMM         temporary error of the registry, or no connection to it
  *	EPROTO        TLS or HTTP error
  *	ETIMEDOUT     no progress, or the deadline has passed
