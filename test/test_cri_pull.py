@@ -478,14 +478,18 @@ def test_a_failed_repair_removes_nothing(daemon, server):
 
 
 def test_repair_fetches_a_missing_layer_again(daemon, server):
-    server.add(image_with())
+    image = image_with()
+    server.add(image)
     assert pull(daemon, server.host + NAME)[0] == 0
     assert daemon.stop() == 0
     shutil.rmtree(file_of(daemon, "etc/name").parents[2])
     daemon.start()
     # the image is incomplete, so it is not reported
     assert daemon.call("ImageStatus", spec(server.host + NAME)) == (0, {})
-    assert [m[1] for m in verify(daemon, server.host + NAME)] == [DAMAGED]
+    repository = server.host + NAME.split(":")[0]
+    for name in (server.host + NAME, "%s@%s" % (repository, digest(image.manifest)), digest(image.config), digest(image.config)[7:19],
+                 "%s%s@%s" % (server.host, NAME, digest(image.manifest))):
+        assert [m[1] for m in verify(daemon, name)] == [DAMAGED]
     assert [m[1] for m in verify(daemon, server.host + NAME, repair=True)] == [REPAIRED] * 2
     assert daemon.call("ImageStatus", spec(server.host + NAME))[1]["image.id"]
 

@@ -454,6 +454,17 @@ def test_a_failed_pull_prints_the_error_and_a_hint(runtime):
         assert lines[1].startswith("hint: ") and hint in lines[1]
 
 
+def test_the_hint_for_a_full_disk_says_to_free_disk_space(runtime):
+    def serve(request, context):
+        fail(context, "RESOURCE_EXHAUSTED", text)
+
+    runtime.methods["Pull"] = serve
+    for text, hint in (("out of disk space: pull app:1: write", "free disk space"),
+                       ("call queue full", "try again later")):
+        status, _, errors = runtime.run("pull", "app:1")
+        assert status == 1 and hint in errors.splitlines()[-1]
+
+
 def test_a_pull_without_an_image_id_in_the_response_fails(runtime):
     runtime.methods["Pull"] = lambda request, context: iter([message(layer("a", DONE))])
     status, text, errors = runtime.run("pull", "app")

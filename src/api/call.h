@@ -23,6 +23,10 @@
 #include "rpc/call.h"
 #include "rpc/client.h"
 
+/* hawser-cri's errors with status RESOURCE_EXHAUSTED have this text in their message if the disk is
+ * full. Then it does not help to try again. */
+#define API_DISK_FULL "out of disk space"
+
 /* For AUTO(): frees a variable of any message type. */
 static inline void auto_api_free(void *variable)
 {

@@ -192,9 +192,13 @@ int manifest_parse(const char *json, size_t len, const char *content_type,
 		   struct manifest **ret_manifest, struct hw_err *e)
 {
 	AUTO(manifest_free) struct manifest *m = mem_new(sizeof(*m));
+	int r;
 
-	if (parse_manifest(m, json, len, content_type, e) < 0)
+	r = parse_manifest(m, json, len, content_type, e);
+	if (r < 0) {
+		err_replace(e, -EINVAL, -EBADMSG);
 		return err_ctx(e, "manifest");
+	}
 	*ret_manifest = take_ptr(m);
 	return 0;
 }

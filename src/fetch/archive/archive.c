@@ -163,11 +163,10 @@ int archive_open(int fd, struct archive **ret_archive, struct hw_err *e)
 	a->members = map_new(member_free);
 	a->blobs = map_new(free);
 	r = archive_stream(a, &whole, feed_tar, tar, e);
+	if (r == 0)
+		r = tar_finish(tar, e);
 	if (r < 0)
-		return r;
-	r = tar_finish(tar, e);
-	if (r < 0)
-		return r;
+		return err_replace(e, -EINVAL, -EBADMSG);
 	*ret_archive = take_ptr(a);
 	return 0;
 }

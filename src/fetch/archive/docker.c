@@ -61,7 +61,11 @@ static int read_manifest(const struct archive *a, struct docker_manifest *ret, s
 		return r;
 	buf_printf(&object, "{\"images\":%.*s}", (int)json.len, str_or(json.data, ""));
 	r = hw_field_decode(manifest_fields, object.data, object.len, ret, e);
-	return r < 0 ? err_ctx(e, "manifest.json") : 0;
+	if (r < 0) {
+		err_replace(e, -EINVAL, -EBADMSG);
+		return err_ctx(e, "manifest.json");
+	}
+	return 0;
 }
 
 /* ---- layers ---------------------------------------------------------------- */

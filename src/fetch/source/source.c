@@ -105,7 +105,7 @@ static int find_manifest(struct resolved_image *image, const struct document_sou
 		name = str_copy(chosen->digest);
 		size = chosen->size;
 	}
-	return err_text(e, -EINVAL, "too many nested indexes: more than %d levels",
+	return err_text(e, -EBADMSG, "too many nested indexes: more than %d levels",
 			RESOLVE_DOCUMENTS_MAX - 1);
 }
 
