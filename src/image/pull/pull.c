@@ -26,7 +26,7 @@
 #include "base/str.h"
 #include "base/time.h"
 #include "image/protocol/job.h"
-#include "image/pull/fetch-child.h"
+#include "image/pull/standby.h"
 #include "image/pull/incoming.h"
 #include "image/pull/make-job.h"
 #include "image/pull/session.h"

@@ -13,7 +13,7 @@
 
 #include "base/err.h"
 #include "image/protocol/job.h"
-#include "image/pull/fetch-child.h"
+#include "image/pull/standby.h"
 #include "image/pull/incoming.h"
 #include "image/pull/pull.h"
 #include "image/store/store.h"

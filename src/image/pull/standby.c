@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/pull/fetch-child.c - hawser-fetch as a child process; standby process
+ * image/pull/standby.c - hawser-fetch as a child process; standby process
  */
-#include "image/pull/fetch-child.h"
+#include "image/pull/standby.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/pull/test-fetch-child.c - standby process; the tests run cat as hawser-fetch
+ * image/pull/test-standby.c - standby process; the tests run cat as hawser-fetch
  */
-#include "image/pull/fetch-child.h"
+#include "image/pull/standby.h"
 
 #include <pthread.h>
 #include <setjmp.h>

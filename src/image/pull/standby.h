@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/pull/fetch-child.h - hawser-fetch as a child process; standby process
+ * image/pull/standby.h - hawser-fetch as a child process; standby process
  *
  * What:  start hawser-fetch, connected by a socket. It is started without a job and
  *        waits for one (image/protocol/job.h) until the socket is closed.
  *        struct standby keeps one such process for the next pull, because loading
  *        its libraries takes longer than a request to a registry.
  */
-#ifndef IMAGE_PULL_FETCH_CHILD_H
-#define IMAGE_PULL_FETCH_CHILD_H
+#ifndef IMAGE_PULL_STANDBY_H
+#define IMAGE_PULL_STANDBY_H
 
 #include "base/err.h"
 #include "base/mem.h"
