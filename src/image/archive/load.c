@@ -100,7 +100,7 @@ static int load_next_image(struct load *l, const struct pull_settings *settings,
 			   const struct load_request *request, struct loaded_images *images,
 			   struct hw_err *e)
 {
-	AUTO(fetch_child_free) struct fetch_child *fetch = NULL;
+	AUTO(helper_free) struct helper *fetch = NULL;
 	struct loaded_image *next = mem_new(sizeof(*next));
 	struct session_options options = { .store = l->store,
 					   .program = settings->program,

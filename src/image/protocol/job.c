@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/protocol/job.c - protocol between the daemon and hawser-fetch: field tables and errors
+ * image/protocol/job.c - protocol between the daemon and its helpers: field tables and errors
  */
 #include "image/protocol/job.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/protocol/wire.c - protocol between the daemon and hawser-fetch: messages on a socket
+ * image/protocol/wire.c - protocol between the daemon and its helpers: messages on a socket
  *
  * How:   non-blocking I/O after poll(), so that every wait has a timeout. A
  *        descriptor is sent with the first byte of a message.
@@ -16,7 +16,8 @@
 
 #include "base/time.h"
 
-#define HEADER 5
+#define HEADER	5
+#define REST_MS (30 * 1000) /* timeout for the rest of a message */
 
 void job_message_done(struct job_message *m)
 {
@@ -186,4 +187,18 @@ int job_receive(int fd, int idle_ms, struct job_message *ret_message, struct hw_
 	*ret_message = m;
 	m = (struct job_message){ .fd = -1 };
 	return 1;
+}
+
+int job_receive_answer(struct helper *h, const char *name, int cancel_fd, int64_t deadline,
+		       struct job_message *ret_message, struct hw_err *e)
+{
+	int r;
+
+	r = helper_wait(h, helper_socket(h), cancel_fd, deadline, e);
+	if (r < 0)
+		return r;
+	r = job_receive(helper_socket(h), REST_MS, ret_message, e);
+	if (r < 0)
+		return err_ctx(e, "%s: protocol error", name);
+	return r > 0 ? 0 : helper_exit_error(h, name, e);
 }
