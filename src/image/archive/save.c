@@ -97,6 +97,11 @@ static int copy_output(struct helper *helper, int from, int64_t size,
 static int run_hawser_layer(const char *const *argv, int64_t size, const struct save_options *how,
 			    struct hw_err *e)
 {
+	const struct job_answer answer = { .name = "hawser-layer",
+					   .type = JOB_DONE,
+					   .failed = -EBADMSG,
+					   .cancel_fd = how->cancel_fd,
+					   .deadline = how->deadline };
 	AUTO(helper_free) struct helper *helper = NULL;
 	AUTO(job_message_done) struct job_message m = { .fd = -1 };
 	autoclose int from = -1, out = -1;
@@ -116,15 +121,9 @@ static int run_hawser_layer(const char *const *argv, int64_t size, const struct 
 	r = copy_output(helper, from, size, how, &got, e);
 	if (r < 0)
 		return r;
-	r = job_receive_answer(helper, "hawser-layer", how->cancel_fd, how->deadline, &m, e);
+	r = job_receive_answer(helper, &answer, &m, e);
 	if (r < 0)
 		return r;
-	if (m.type == JOB_FAILED) {
-		job_decode_failed(&m, e);
-		return err_text(e, -EBADMSG, "hawser-layer: %s", e->msg);
-	}
-	if (m.type != JOB_DONE)
-		return err_text(e, -EBADMSG, "hawser-layer: unexpected message of type %d", m.type);
 	return got == size ? 0 : size_mismatch(got, size, e);
 }
 

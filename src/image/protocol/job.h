@@ -177,10 +177,17 @@ int job_send_table(int fd, enum job_type type, const struct hw_field *table, con
  * -EBADMSG: malformed header; -EPIPE: EOF within a message; or another negative errno
  */
 int job_receive(int fd, int idle_ms, struct job_message *ret_message, struct hw_err *e);
-/* Receive the only message of a helper, which is called @name in errors. Return: 0; -ECANCELED,
- * -ETIMEDOUT: see helper_wait(); -EIO: the helper exited without a message; or another negative
- * errno */
-int job_receive_answer(struct helper *h, const char *name, int cancel_fd, int64_t deadline,
+/* The only message of a helper: its answer, or FAILED. */
+struct job_answer {
+	const char *name; /* of the helper, for errors */
+	enum job_type type;
+	int failed;	  /* negative errno for FAILED; the message has the helper's text */
+	int cancel_fd;	  /* see helper_wait() */
+	int64_t deadline; /* see helper_wait() */
+};
+/* Return: 0; answer->failed; -ECANCELED; -ETIMEDOUT; -EIO: the helper exited without a message;
+ * -EBADMSG: another message; or another negative errno */
+int job_receive_answer(struct helper *h, const struct job_answer *answer,
 		       struct job_message *ret_message, struct hw_err *e);
 /* Decode the JSON payload of a message. */
 int job_decode(const struct job_message *m, const struct hw_field *table, void *out,

@@ -237,9 +237,14 @@ static struct helper *start_script(const char *text)
 
 static int receive_answer(const char *script, struct job_message *ret_message, struct hw_err *e)
 {
+	const struct job_answer answer = { .name = "helper",
+					   .type = JOB_REPORT,
+					   .failed = -EPERM,
+					   .cancel_fd = -1,
+					   .deadline = time_deadline(WAIT_MS) };
 	AUTO(helper_free) struct helper *h = start_script(script);
 
-	return job_receive_answer(h, "helper", -1, time_deadline(WAIT_MS), ret_message, e);
+	return job_receive_answer(h, &answer, ret_message, e);
 }
 
 static void test_answer(void **state)
@@ -264,6 +269,13 @@ static void test_no_answer(void **state)
 	assert_string_equal(e.msg, "helper exited unexpectedly: exit status 3");
 	assert_int_equal(receive_answer("printf GET/1", &m, &e), -EBADMSG);
 	assert_string_equal(e.msg, "helper: protocol error: unknown message type 49");
+	assert_int_equal(receive_answer("printf '\\0\\0\\0\\0\\012'", &m, &e), -EBADMSG);
+	assert_string_equal(e.msg, "helper: unexpected message of type 10");
+	assert_int_equal(receive_answer("printf '\\046\\0\\0\\0\\013'; "
+					"printf '{\"code\":2,\"wire\":13,\"message\":\"why\"}   '",
+					&m, &e),
+			 -EPERM);
+	assert_string_equal(e.msg, "helper: why");
 }
 
 int main(void)

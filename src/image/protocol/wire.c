@@ -189,16 +189,28 @@ int job_receive(int fd, int idle_ms, struct job_message *ret_message, struct hw_
 	return 1;
 }
 
-int job_receive_answer(struct helper *h, const char *name, int cancel_fd, int64_t deadline,
+int job_receive_answer(struct helper *h, const struct job_answer *answer,
 		       struct job_message *ret_message, struct hw_err *e)
 {
+	AUTO(job_message_done) struct job_message m = { .fd = -1 };
 	int r;
 
-	r = helper_wait(h, helper_socket(h), cancel_fd, deadline, e);
+	r = helper_wait(h, helper_socket(h), answer->cancel_fd, answer->deadline, e);
 	if (r < 0)
 		return r;
-	r = job_receive(helper_socket(h), REST_MS, ret_message, e);
+	r = job_receive(helper_socket(h), REST_MS, &m, e);
 	if (r < 0)
-		return err_ctx(e, "%s: protocol error", name);
-	return r > 0 ? 0 : helper_exit_error(h, name, e);
+		return err_ctx(e, "%s: protocol error", answer->name);
+	if (r == 0)
+		return helper_exit_error(h, answer->name, e);
+	if (m.type == JOB_FAILED) {
+		job_decode_failed(&m, e);
+		return err_text(e, answer->failed, "%s: %s", answer->name, e->msg);
+	}
+	if (m.type != answer->type)
+		return err_text(e, -EBADMSG, "%s: unexpected message of type %d", answer->name,
+				m.type);
+	*ret_message = m;
+	m = (struct job_message){ .fd = -1 };
+	return 0;
 }

@@ -14,6 +14,11 @@
 static int run_hawser_layer(const char *const *argv, const struct verify_options *how,
 			    struct verify_report *report, struct hw_err *e)
 {
+	const struct job_answer answer = { .name = "hawser-layer",
+					   .type = JOB_REPORT,
+					   .failed = -EIO,
+					   .cancel_fd = how->cancel_fd,
+					   .deadline = how->deadline };
 	AUTO(helper_free) struct helper *helper = NULL;
 	AUTO(job_message_done) struct job_message m = { .fd = -1 };
 	AUTO(verify_report_done) struct verify_report more = { 0 };
@@ -22,15 +27,9 @@ static int run_hawser_layer(const char *const *argv, const struct verify_options
 	r = helper_start(&(struct helper_start){ .argv = argv }, &helper, e);
 	if (r < 0)
 		return r;
-	r = job_receive_answer(helper, "hawser-layer", how->cancel_fd, how->deadline, &m, e);
+	r = job_receive_answer(helper, &answer, &m, e);
 	if (r < 0)
 		return r;
-	if (m.type == JOB_FAILED) {
-		job_decode_failed(&m, e);
-		return err_text(e, -EIO, "hawser-layer: %s", e->msg);
-	}
-	if (m.type != JOB_REPORT)
-		return err_text(e, -EBADMSG, "hawser-layer: unexpected message of type %d", m.type);
 	r = job_decode(&m, verify_fields, &more, e);
 	if (r < 0)
 		return r;
