@@ -319,6 +319,8 @@ int nft_update(struct nft *nft, struct nft_elems *elems, int (*fill)(void *ctx, 
 			return err_text(e, -EPROTONOSUPPORT, "this kernel has no nftables");
 		if (r >= 0)
 			r = fill(ctx, e);
+		if (r == -ERESTART)
+			continue;
 		if (r < 0 || !elems->n)
 			return r;
 		r = update_at(nft, generation, elems, again, e);
@@ -328,7 +330,7 @@ int nft_update(struct nft *nft, struct nft_elems *elems, int (*fill)(void *ctx, 
 			r = -ERESTART;
 		}
 	}
-	return set_add_error(r, &elems->v[0], e);
+	return elems->n ? set_add_error(r, &elems->v[0], e) : r;
 }
 
 int nft_del(struct nft *nft, const struct nft_elem *v, size_t n, const char *owner,

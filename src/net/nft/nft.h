@@ -178,7 +178,8 @@ int nft_add(struct nft *nft, const struct nft_elem *v, size_t n, const char *own
 	    struct hw_err *e);
 /* Add and delete elements, depending on what exists, in one transaction. fill() reads what it needs
  * and appends elements to elems, which is empty when it is called. If any program changes nftables
- * before the transaction ends, everything is repeated: what fill() has read is still true then.
+ * before the transaction ends, everything is repeated: what fill() has read is still true then. It
+ * is also repeated if fill() returns -ERESTART.
  * The rules are loaded only if an element is added.
  * Return: 0; the error of fill(); -EPROTONOSUPPORT if the kernel has no nftables; otherwise as for
  * nft_add() */

@@ -95,13 +95,18 @@ static int put_command(void *ctx, const struct nft_elem *elem, struct hw_err *e)
 }
 
 /* Without a record, the message contains the commands that delete all elements of the owner for
- * this port. */
+ * this port. If a DEL has just removed the record, the element has changed, too. */
 static int conflict_without_record(struct nft *nft, const struct nft_elem *elem, const char *port,
 				   struct hw_err *e)
 {
 	struct delete_commands commands = { .elem = elem };
-	int r = 0;
+	struct nft_elem now;
 
+	int r = nft_get(nft, elem, &now, e);
+	if (r < 0)
+		return r;
+	if (r == 0 || !str_equal(now.owner, elem->owner) || !nft_elem_same_data(&now, elem))
+		return err_text(e, -ERESTART, "the owner of host port %s has just changed", port);
 	for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(sets); i++)
 		r = nft_list(nft, elem->table, sets[i], put_command, &commands, e);
 	AUTO(buf_done) struct buf text = commands.text;

@@ -192,6 +192,7 @@ static int portmap_del(struct hw_call *call, struct hw_err *e)
 static int portmap_check(struct hw_call *call, struct hw_err *e)
 {
 	AUTO(portmap_record_done) struct portmap_record record = { 0 };
+	autoclose int lock = -1;
 
 	int r = portmap_conf_check(call->conf, e);
 	if (r >= 0)
@@ -200,7 +201,11 @@ static int portmap_check(struct hw_call *call, struct hw_err *e)
 		return r;
 	if (!call->prev)
 		return err_text(e, -EINVAL, "Required prevResult missing");
-	r = portmap_rules_check(call, &record, e);
+	/* A DEL of another attachment could transfer a port during the check. */
+	if (record.entries.n)
+		r = portmap_lock(call, &lock, e);
+	if (r >= 0)
+		r = portmap_rules_check(call, &record, e);
 	return r < 0 ? r : check_route_localnet(&record, e);
 }
 

@@ -173,7 +173,8 @@ int portmap_get_port(struct portmap_batch *batch, const struct portmap_port *por
 
 /* Set the error for a port that is already in use. The message names the owner of @elem and says
  * how to free the port.
- * Return: -EADDRINUSE, or another error */
+ * Return: -EADDRINUSE; -ERESTART if the port has just changed its owner or has been freed; or another
+ * error */
 int portmap_conflict(struct nft *nft, const struct nft_elem *elem, struct hw_err *e);
 
 /* ---- chains (chain.c) ------------------------------------------------------------------------ */
