@@ -768,18 +768,18 @@ call_c1() {
 	with c1 "$tcp" | jq -c '.name = "net0"' >/tmp/conf.net0
 	for network in net1 net2; do
 		prev=/tmp/net.c1.2 with c1 "$tcp" | jq -c ".name = \"$network\" | .prevResult.interfaces[].name |=
-			sub(\"^eth1\"; \"eth${network#net}\")" >/tmp/conf.$network
+			sub(\"^eth1\"; \"eth${network#net}\") | .prevResult.ips[0].address = \"10.8.0.1${network#net}/24\"" >/tmp/conf.$network
 	done
 	for _ in {1..40}; do
 		call_c1 ADD net0
 		call_c1 ADD net1 & first=$!
 		call_c1 DEL net0 & wait $! && wait $first
-		[ "$(owned_ports)" = "anyport4 tcp . 8080 : 10.8.0.2 . 80" ]
+		[ "$(owned_ports)" = "anyport4 tcp . 8080 : 10.8.0.11 . 80" ]
 		call_c1 ADD net0
 		call_c1 ADD net2
 		call_c1 DEL net1 & first=$!
 		call_c1 DEL net0 & wait $! && wait $first
-		[ "$(owned_ports)" = "anyport4 tcp . 8080 : 10.8.0.2 . 80" ]
+		[ "$(owned_ports)" = "anyport4 tcp . 8080 : 10.8.0.12 . 80" ]
 		call_c1 DEL net2
 		[ "$(ours)" = "[]" ]
 	done

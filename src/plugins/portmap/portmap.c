@@ -177,8 +177,8 @@ static int portmap_del(struct hw_call *call, struct hw_err *e)
 	int r = record->entries.n ? portmap_lock(call, &lock, e) : 0;
 	if (r >= 0)
 		r = portmap_rules_del(call, record, e);
-	/* While another DEL of the container has the lock, it must not find this record: it could
-	 * transfer a port to this attachment. */
+	/* Remove the record before the lock is released: another DEL of the container could
+	 * otherwise transfer a port to this attachment. */
 	if (r >= 0)
 		r = record_remove(state, "portmap", call->network, call->container_id, call->ifname,
 				  e);
