@@ -212,7 +212,7 @@ int firewall_rules_add(struct hw_call *call, const struct firewall_record *recor
 	r = create_mark_chain(nft, record->bit, e);
 	if (r < 0)
 		return r;
-	r = nft_add(nft, elems.v, elems.n, elems.owner, NULL, e);
+	r = nft_add(nft, elems.v, elems.n, elems.owner, e);
 	if (r < 0)
 		return r;
 	r = open_forward(nft, &elems, record, e);

@@ -96,7 +96,7 @@ static void add_recorded(struct nft_elems *elems, const struct hw_call *call)
 
 static int write_elems(struct nft *nft, const struct nft_elems *elems, struct hw_err *e)
 {
-	return elems->n ? nft_add(nft, elems->v, elems->n, elems->owner, NULL, e) : 0;
+	return elems->n ? nft_add(nft, elems->v, elems->n, elems->owner, e) : 0;
 }
 
 /* Deletes the elements of @elems that are not in @keep. */
