@@ -18,10 +18,9 @@
  *        When GC calls del(), the call has the configuration and arguments of
  *        the ADD. Its netns is that of the ADD if the path still leads to the
  *        same namespace, else "".
- *        If ADD finds an unfinished record of the same attachment, it deletes
- *        that attachment first. If it finds a finished record, call->earlier is
- *        what the earlier ADD created: add() must either fail or reuse it. If
- *        this add() fails, nothing is undone and the earlier record is kept.
+ *        If ADD finds a finished record of the same attachment, it fails and
+ *        changes nothing; add() is not called. If that record is unfinished, or
+ *        its namespace no longer exists, ADD first deletes that attachment.
  *
  *	const struct hw_plugin hello = {
  *		.size = sizeof(struct hw_plugin),
