@@ -139,10 +139,8 @@ static int portmap_add(struct hw_call *call, struct hw_err *e)
 		return err_ctx(e, "failed to parse config");
 	if (!call->prev)
 		return err_text(e, -EINVAL, "must be called as chained plugin");
-	if (!record->entries.n && !call->earlier)
+	if (!record->entries.n)
 		return 0;
-	if (call->earlier)
-		record->earlier = hw_field_encode(portmap_record_fields, call->earlier, 0);
 	r = portmap_lock(call, &lock, e);
 	if (r < 0) {
 		/* The undo that follows has nothing to delete. With an empty record it does not
@@ -153,11 +151,7 @@ static int portmap_add(struct hw_call *call, struct hw_err *e)
 	r = hw_record_save(call, e);
 	if (r >= 0)
 		r = enable_route_localnet(record, e);
-	if (r >= 0)
-		r = portmap_rules_add(call, e);
-	if (r >= 0)
-		free(take_ptr(record->earlier));
-	return r;
+	return r < 0 ? r : portmap_rules_add(call, e);
 }
 
 static int portmap_del(struct hw_call *call, struct hw_err *e)
@@ -177,7 +171,7 @@ static int portmap_del(struct hw_call *call, struct hw_err *e)
 			from_conf.pod6 = str_copy("::/128");
 		}
 	}
-	int r = record->entries.n || record->earlier ? portmap_lock(call, &lock, e) : 0;
+	int r = record->entries.n ? portmap_lock(call, &lock, e) : 0;
 	if (r >= 0)
 		r = portmap_rules_del(call, record, e);
 	if (r < 0 || call->recorded || !conf->entries.n)

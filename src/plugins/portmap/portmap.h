@@ -50,9 +50,6 @@ struct portmap_record {
 	bool snat, masq_all;
 	int mark_bit;
 	char *cond4, *cond6; /* in nft syntax; NULL: no condition */
-	/* This struct as JSON, as an earlier ADD saved it. Kept until the elements of that ADD are
-	 * deleted; NULL: no earlier ADD, or its elements are deleted. */
-	char *earlier;
 };
 
 extern const struct hw_field portmap_record_fields[];
@@ -129,10 +126,9 @@ struct nft_elem portmap_port_elem(const char *map, const struct portmap_port *po
 void portmap_put_mapping(struct portmap_batch *batch, const struct portmap_port *port,
 			 const struct hw_prefix *pod, enum nft_mode mode);
 
-/* Add the elements of call->created, then delete those of call->earlier that are no longer needed.
- * After an error, tries to restore the elements of call->earlier. */
+/* Add the elements of call->created. */
 int portmap_rules_add(const struct hw_call *call, struct hw_err *e);
-/* Delete the elements of the record, and of record->earlier, that this attachment still owns. */
+/* Delete the elements of the record that this attachment still owns. */
 int portmap_rules_del(const struct hw_call *call, const struct portmap_record *record,
 		      struct hw_err *e);
 /* Check that all elements and chains of the record exist. Return: 0; -ENOENT or -ESTALE if not */

@@ -8,8 +8,6 @@
  *        port on one address and a port on every address are handled in owner.c.
  * Rules: a port that another attachment of the same container owns is not mapped
  *        again (see owner.c).
- *        After a repeated ADD either all new or all previous elements exist. If the
- *        ADD is killed before it ends, the record contains both.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -186,7 +184,7 @@ static int add_elements(struct portmap_batch *batch, struct hw_err *e)
 {
 	/* Create the chains even if the attachment only waits for its ports: CHECK expects them,
 	 * and invalid conditions must make this ADD fail, not a later transfer. */
-	int r = batch->record->entries.n ? portmap_chains_create(batch->nft, batch->record, e) : 0;
+	int r = portmap_chains_create(batch->nft, batch->record, e);
 
 	if (r < 0)
 		return r;
@@ -203,44 +201,16 @@ static int add_elements(struct portmap_batch *batch, struct hw_err *e)
 
 /* ---- deleting -------------------------------------------------------------------------------- */
 
-/* Deletes the elements of the batch, except those in @keep. @keep: NULL: delete all */
-static int delete_elements(struct portmap_batch *batch, const struct nft_elems *keep,
-			   struct hw_err *e)
+static int delete_elements(struct portmap_batch *batch, struct hw_err *e)
 {
-	struct nft_elems *elems = &batch->elems;
-	size_t n = 0;
+	const struct nft_elems *elems = &batch->elems;
 
 	int r = fill_batch(batch, e);
 	if (r >= 0)
 		r = portmap_for_each_port(batch, portmap_find_claims, e);
 	if (r >= 0 && batch->shared)
-		r = portmap_transfer_ports(batch, keep, e);
-	for (size_t i = 0; i < elems->n; i++)
-		if (!keep || !nft_elems_has(keep, &elems->v[i]))
-			elems->v[n++] = elems->v[i];
-	return r < 0 || !n ? r : nft_del(batch->nft, elems->v, n, elems->owner, e);
-}
-
-/* Deletes the elements of @record that are not in @keep. */
-static int delete_except(const struct portmap_batch *keep, const struct portmap_record *record,
-			 struct hw_err *e)
-{
-	AUTO(batch_done) struct portmap_batch batch;
-
-	batch_init(&batch, keep->call, record, keep->nft);
-	return delete_elements(&batch, &keep->elems, e);
-}
-
-/* After a failed ADD: tries to add the previous elements and to delete the new ones. */
-static void restore_previous(const struct portmap_batch *failed,
-			     const struct portmap_record *previous)
-{
-	AUTO(batch_done) struct portmap_batch batch;
-	struct hw_err ignored;
-
-	batch_init(&batch, failed->call, previous, failed->nft);
-	if (add_elements(&batch, &ignored) >= 0)
-		(void)delete_except(&batch, failed->record, &ignored);
+		r = portmap_transfer_ports(batch, NULL, e);
+	return r < 0 || !elems->n ? r : nft_del(batch->nft, elems->v, elems->n, elems->owner, e);
 }
 
 /* ---- UDP ------------------------------------------------------------------------------------- */
@@ -282,34 +252,18 @@ void portmap_flush_udp(struct portmap_batch *batch)
 
 int portmap_rules_add(const struct hw_call *call, struct hw_err *e)
 {
-	const struct portmap_record *record = call->created, *earlier = call->earlier;
+	const struct portmap_record *record = call->created;
 	AUTO(nft_close) struct nft *nft = NULL;
 	AUTO(batch_done) struct portmap_batch batch;
 
 	batch_init(&batch, call, record, NULL);
-	if (!record->entries.n && !earlier)
+	if (!record->entries.n)
 		return 0;
 	int r = nft_open(&nft, e);
 	if (r < 0)
 		return r;
 	batch.nft = nft;
 	r = add_elements(&batch, e);
-	if (r >= 0 && earlier)
-		r = delete_except(&batch, earlier, e);
-	if (r < 0 && earlier)
-		restore_previous(&batch, earlier);
-	if (r >= 0)
-		portmap_flush_udp(&batch);
-	return r;
-}
-
-static int delete_record(const struct hw_call *call, const struct portmap_record *record,
-			 struct nft *nft, struct hw_err *e)
-{
-	AUTO(batch_done) struct portmap_batch batch;
-
-	batch_init(&batch, call, record, nft);
-	int r = delete_elements(&batch, NULL, e);
 	if (r >= 0)
 		portmap_flush_udp(&batch);
 	return r;
@@ -318,19 +272,20 @@ static int delete_record(const struct hw_call *call, const struct portmap_record
 int portmap_rules_del(const struct hw_call *call, const struct portmap_record *record,
 		      struct hw_err *e)
 {
-	AUTO(portmap_record_done) struct portmap_record earlier = { 0 };
 	AUTO(nft_close) struct nft *nft = NULL;
-	struct hw_err ignored;
+	AUTO(batch_done) struct portmap_batch batch;
 
-	if (record->earlier)
-		(void)hw_field_decode(portmap_record_fields, record->earlier,
-				      strlen(record->earlier), &earlier, &ignored);
-	if (!record->entries.n && !earlier.entries.n)
+	batch_init(&batch, call, record, NULL);
+	if (!record->entries.n)
 		return 0;
 	int r = nft_open(&nft, e);
+	if (r < 0)
+		return r;
+	batch.nft = nft;
+	r = delete_elements(&batch, e);
 	if (r >= 0)
-		r = delete_record(call, record, nft, e);
-	return r < 0 ? r : delete_record(call, &earlier, nft, e);
+		portmap_flush_udp(&batch);
+	return r;
 }
 
 int portmap_rules_sweep(const struct hw_call *call, struct hw_err *e)
