@@ -66,8 +66,6 @@ struct hw_call {
 	size_t n_valid;
 
 	void *created; /* described by .created_fields; see hw_record_save() */
-	/* ADD: what an earlier ADD of this attachment created; NULL: no earlier ADD */
-	const void *earlier;
 
 	char *reply;	 /* printed unchanged instead of the result; malloc()ed */
 	int exit_status; /* exit status of a successful call */
