@@ -450,6 +450,7 @@ near() { hawser-plugin rules --json | jq -c '[.[] | select(.set | startswith("ne
 	conf '{"conditionsV4":["ip saddr 192.0.2.2/32"],"conditionsV6":["ip6 saddr fd99::2"]}'
 	add c2 "$udp"
 	[ "$(nft list chains inet | grep -c cond_)" = 2 ]
+	del c2
 	conf '{"conditionsV4":["-s","192.0.2.9"]}'
 	del c2
 	add c2 "$udp"
@@ -1058,7 +1059,8 @@ has_udp_entry() { grep -q '^ipv4 .* udp .* dport=8080 ' /proc/net/nf_conntrack; 
 	umount "$library"
 	fails_with "host ports are not available: load libnftables: *"
 	code 50
-	add c1 "$udp"
+	add c1 "$udp" # loads the rules
+	del c1
 	conf '{"conditionsV4":["ip saddr 192.0.2.2"]}'
 	mount --bind /dev/null "$library"
 	run add c1 "$tcp"
