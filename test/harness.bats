@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # test/harness.bats - the test harness itself: test/sandbox isolates its command, test/run counts
-# correctly, tools/fuzz detects a fuzzer that does not work.
+# correctly, tools/fuzz detects a fuzzer that does not work, tools/stages.bash adds up totals,
+# tools/lint/run --changed finds changed files.
 
 bats_require_minimum_version 1.5.0
 load lib
@@ -12,6 +13,7 @@ setup() {
 	tree=$BATS_TEST_TMPDIR/tree
 	mkdir -p "$tree/test" "$tree/src/base" "$tree/build/src"
 	cp "$HAWSER_SRC"/test/{run,sandbox} "$tree/test"
+	cd "$BATS_TEST_TMPDIR" || return
 	echo '# nothing' >"$tree/test/cannot.txt"
 }
 
@@ -247,40 +249,171 @@ sandbox() {
 	output_has "skipped, needs root:"
 }
 
+@test "run: every file of a fuzzer's corpus is one test" {
+	mkdir -p "$tree/test/corpus/a"
+	touch "$tree/src/base/fuzz-a.c" "$tree/test/corpus/a/"{one,two}
+	printf '#include <stdint.h>\n#include <stddef.h>\n%s\n' 'int LLVMFuzzerTestOneInput(const uint8_t *d, size_t n);
+		int LLVMFuzzerTestOneInput(const uint8_t *d, size_t n) { return n > 3 && d[n - 1] == 33 ? *(volatile int *)8 : 0; }' >fuzz.c
+	cc -o "$tree/build/src/replay-a" fuzz.c "$HAWSER_SRC/test/replay.c"
+	run -0 runner
+	last_line "2 passed, 0 failed"
+	echo -n 'crash!' >"$tree/test/corpus/a/three"
+	run -1 runner
+	last_line "1 passed, 1 failed"
+	output_has "# three"
+}
+
+@test "run: a fuzzer whose corpus is missing, or that is not built, fails" {
+	touch "$tree/src/base/fuzz-a.c"
+	run -1 runner
+	output_has "not built"
+	printf '%s\n' '#!/bin/sh' 'ls "$1"' >"$tree/build/src/replay-a"
+	chmod +x "$tree/build/src/replay-a"
+	run -1 runner
+	last_line "0 passed, 1 failed"
+	output_has "corpus/a"
+}
+
+# two_files: test/a.bats, and test/b.bats with two tests
+two_files() {
+	echo '@test "a: one" { true; }' >"$tree/test/a.bats"
+	printf '@test "b: %s" { true; }\n' one two >"$tree/test/b.bats"
+}
+
+@test "run: a suite selects the files that suites.txt lists, or leaves them out" {
+	two_files
+	printf '%s\n' '# comment' '' 'small  test/a*  # short' >"$tree/test/suites.txt"
+	run -0 runner --suite small
+	last_line "1 passed, 0 failed"
+	run -0 runner --without-suite small
+	last_line "2 passed, 0 failed"
+	run -1 runner --suite large
+	[ "$output" = "test/suites.txt has no suite large" ]
+}
+
+@test "run: a line of suites.txt that matches no test file is an error" {
+	two_files
+	echo 'small test/gone.bats' >"$tree/test/suites.txt"
+	run -1 runner
+	[ "$output" = "test/suites.txt:1: no test file matches test/gone.bats" ]
+}
+
+@test "run: files start in the order of durations.txt, and the last local run overrides it" {
+	two_files
+	printf '%s\n' '# comment' '5.0	test/a.bats' '9.0	test/b.bats' >"$tree/test/durations.txt"
+	run -0 runner --jobs 1
+	[[ ${lines[0]} == *test/b.bats* ]]
+	echo '{"test/a.bats": 20, "test/b.bats": 2}' >"$tree/build/test-times.json"
+	run -0 runner --jobs 1
+	[[ ${lines[0]} == *test/a.bats* ]]
+}
+
+@test "run: --save-durations replaces the times of the files that ran and drops files that are gone" {
+	two_files
+	printf '%s\n' '500.0	test/a.bats' '600.0	test/b.bats' '700.0	test/gone.bats' >"$tree/test/durations.txt"
+	run -0 runner --filter a.bats --save-durations
+	run -0 cut -f 2 "$tree/test/durations.txt"
+	[ "${lines[-2]} ${lines[-1]}" = "test/a.bats test/b.bats" ]
+	[[ $output != *gone* ]]
+	run -0 grep -c '^600.0	test/b.bats' "$tree/test/durations.txt"
+	run -1 grep '^500.0' "$tree/test/durations.txt"
+}
+
+# stages LINE...: run these lines in a shell that has sourced tools/stages.bash
+stages() {
+	bash -c "set -euo pipefail; source '$HAWSER_SRC/tools/stages.bash'"$'\n'"$(printf '%s\n' "$@")"
+}
+
+@test "stages: the last line is the sum of all stages, and each stage has a line with its total" {
+	run -0 stages 'stage one echo "2 passed, 0 failed"' 'stage two echo "3 passed, 0 failed, 4 skipped"' end_stages
+	last_line "5 passed, 0 failed, 4 skipped"
+	[[ ${lines[-3]} =~ ^one\ +2\ passed,\ 0\ failed,\ [0-9]+\ s$ ]]
+	[[ ${lines[-2]} =~ ^two\ +3\ passed,\ 0\ failed,\ 4\ skipped,\ [0-9]+\ s$ ]]
+}
+
+@test "stages: a stage that fails without a total counts as one failure, and the next stage runs" {
+	run -1 stages 'stage one false' 'stage two sh -c "echo 1 passed, 0 failed; exit 3"' \
+		'stage three echo "1 passed, 2 failed"' 'stage four echo nothing' end_stages
+	last_line "2 passed, 5 failed"
+}
+
+# lint_tree: a git repository with tools/lint, a branch main, and a changed, a new and an unchanged C file
+lint_tree() {
+	mkdir -p "$tree/tools" "$tree/build"
+	cp -r "$HAWSER_SRC/tools/lint" "$tree/tools"
+	cp "$HAWSER_SRC"/.clang-{format,tidy} "$tree"
+	printf '#!/bin/sh\n' >"$tree/tools/lint/hawser-lint"
+	echo '[{"file": "../old.c"}, {"file": "../changed.c"}, {"file": "../new.c"}]' >"$tree/build/compile_commands.json"
+	cd "$tree" || return
+	git init -q -b main .
+	git config user.name hawser
+	git config user.email hawser@localhost
+	echo '/build/' >.gitignore
+	echo 'int   old;' | tee old.c >changed.c
+	git add .
+	git commit -q -m start
+	git checkout -q -b work
+	printf '#!/bin/sh\necho "$@" >>%s/tidy\n' "$tree/build" >build/clang-tidy
+	chmod +x build/clang-tidy
+	PATH=$tree/build:$PATH
+}
+
+@test "lint: --changed checks the files that differ from main and new files, and no others" {
+	need clang-format-14 shellcheck jq
+	lint_tree
+	run -0 tools/lint/run --changed
+	last_line "5 passed, 0 failed"
+	echo 'int changed;' >changed.c
+	git commit -q -a -m change
+	echo 'int new;' >new.c
+	run -0 tools/lint/run --changed
+	run -0 cat build/tidy
+	[ "$output" = "-p build --quiet changed.c new.c" ]
+	echo 'int   new;' >new.c
+	run -1 tools/lint/run --changed
+	output_has "lint: format: FAILED"
+	last_line "4 passed, 1 failed"
+	rm new.c
+	printf '#!/bin/sh\necho $1\n' >script
+	run -1 tools/lint/run --changed
+	output_has "lint: shell: FAILED"
+}
+
 # fuzz_tree EMPTY-EDGES EDGES: a source tree with one built fuzzer that reports this coverage
 fuzz_tree() {
-	mkdir -p "$tree/tools" "$tree/build-fuzz/src" "$tree/test/corpus/a"
+	mkdir -p "$tree/tools" "$tree/build-clang/src" "$tree/test/corpus/a"
 	cp "$HAWSER_SRC/tools/fuzz" "$tree/tools"
 	printf '#!/bin/sh\n' >"$tree/tools/build"
 	touch "$tree/src/base/fuzz-a.c"
 	echo x >"$tree/test/corpus/a/seed"
 	printf '%s\n' '#!/bin/sh' "cov=$2" "[ \$1 = -runs=1 ] && cov=$1" \
-		'echo "#9 DONE   cov: $cov ft: 7 corp: 3/9b"' >"$tree/build-fuzz/src/fuzz-a"
-	chmod +x "$tree/tools/build" "$tree/build-fuzz/src/fuzz-a"
+		'echo "#9 DONE   cov: $cov ft: 7 corp: 3/9b"' >"$tree/build-clang/src/fuzz-a"
+	chmod +x "$tree/tools/build" "$tree/build-clang/src/fuzz-a"
 }
 
 @test "fuzz: a fuzzer that covers enough code passes, and its figures are printed" {
 	fuzz_tree 10 100
 	run -0 env FUZZ_SECONDS=1 "$tree/tools/fuzz"
 	[[ ${lines[1]} =~ ^a\ +9\ +100\ +7\ +3$ ]]
-	[[ ${lines[-1]} == "1 fuzzers, 0 failed;"* ]]
+	last_line "1 passed, 0 failed"
 }
 
 @test "fuzz: a fuzzer that covers hardly more than its entry function fails" {
 	fuzz_tree 10 30
 	run -1 "$tree/tools/fuzz"
 	output_has "a: covers too little: 30 edges, 10 with an empty input"
+	last_line "0 passed, 1 failed"
 }
 
 @test "fuzz: a crash, a missing corpus and an unbuilt fuzzer are failures" {
 	fuzz_tree 10 100
-	echo 'echo "ERROR: AddressSanitizer"; exit 1' >>"$tree/build-fuzz/src/fuzz-a"
+	echo 'echo "ERROR: AddressSanitizer"; exit 1' >>"$tree/build-clang/src/fuzz-a"
 	run -1 "$tree/tools/fuzz"
 	output_has "ERROR: AddressSanitizer"
 	rm "$tree/test/corpus/a/seed"
 	run -1 "$tree/tools/fuzz"
 	output_has "no corpus"
-	rm "$tree/build-fuzz/src/fuzz-a"
+	rm "$tree/build-clang/src/fuzz-a"
 	run -1 "$tree/tools/fuzz"
 	output_has "not built"
 }
