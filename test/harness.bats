@@ -14,7 +14,7 @@ setup() {
 	mkdir -p "$tree/test" "$tree/src/base" "$tree/build/src"
 	cp "$HAWSER_SRC"/test/{run,sandbox} "$tree/test"
 	cd "$BATS_TEST_TMPDIR" || return
-	echo '# nothing' >"$tree/test/cannot.txt"
+	echo '# nothing' >"$tree/test/allowed-skips.txt"
 }
 
 runner() {
@@ -153,20 +153,20 @@ sandbox() {
 	last_line "1 passed, 1 failed"
 }
 
-@test "run: HAWSER_REQUIRE=all turns a skip into a failure unless cannot.txt lists it" {
+@test "run: HAWSER_REQUIRE=all turns a skip into a failure unless allowed-skips.txt lists it" {
 	unit test-a 'echo 1..2' 'echo no unicorn' 'echo "not ok 1 # SKIP a: one"' \
 		'echo no unicorn' 'echo "not ok 2 # SKIP a: two"'
-	echo 'src/*/test-a.c | a: t* | there are no unicorns' >"$tree/test/cannot.txt"
+	echo 'src/*/test-a.c | a: t* | there are no unicorns' >"$tree/test/allowed-skips.txt"
 	run -1 strict_runner
 	last_line "0 passed, 1 failed, 1 skipped"
 	output_has "HAWSER_REQUIRE=all: no unicorn"
 }
 
-@test "run: HAWSER_REQUIRE=all reports the lines of cannot.txt that match no skipped test" {
+@test "run: HAWSER_REQUIRE=all reports the lines of allowed-skips.txt that match no skipped test" {
 	unit test-a 'echo 1..1' 'echo ok 1 - a: one'
-	echo 'src/*/test-a.c | a: one | not any more' >"$tree/test/cannot.txt"
+	echo 'src/*/test-a.c | a: one | not any more' >"$tree/test/allowed-skips.txt"
 	run -0 strict_runner
-	output_has "test/cannot.txt:1 matches no skipped test"
+	output_has "test/allowed-skips.txt:1 matches no skipped test"
 	last_line "1 passed, 0 failed"
 }
 
