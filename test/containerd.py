@@ -5,10 +5,10 @@ containerd.py - Debian's containerd with its own directories, for tests
 import os
 import pathlib
 import subprocess
-import time
+
+from waiting import LONG, wait_until
 
 CRI_CALL = pathlib.Path(os.environ["HAWSER_BUILD"]) / "test/rpc/cri-call"
-LONG = 60  # seconds; reached only if a test fails
 CONFIG = """
 version = 2
 root = "{dir}/root"
@@ -28,14 +28,11 @@ class Containerd:
         self.log = open(directory / "log", "wb")
         self.process = subprocess.Popen(["containerd", "--config", directory / "config.toml"],
                                         stdout=self.log, stderr=self.log)
-        self.wait_until(lambda: self.call("Version")[0] == 0)
+        wait_until(lambda: self.process.poll() is not None or self.call("Version")[0] == 0, self.messages)
+        assert self.process.poll() is None, self.messages()
 
-    def wait_until(self, condition):
-        end = time.monotonic() + LONG
-        while not condition():
-            assert self.process.poll() is None and time.monotonic() < end, (
-                (self.dir / "log").read_text())
-            time.sleep(0.05)
+    def messages(self):
+        return (self.dir / "log").read_text()
 
     def call(self, method, request=b""):
         """Returns the exit status, and the response's fields or the error."""

@@ -40,17 +40,6 @@ output_has() {
 	[[ $output == *"$1"* ]] || { echo "$output"; false; }
 }
 
-# wait_until COMMAND...: wait up to ten seconds for COMMAND to succeed
-wait_until() {
-	local i
-	for ((i = 0; i < 200; i++)); do
-		if "$@" >/dev/null; then return 0; fi
-		sleep 0.05
-	done
-	echo "timed out: $*"
-	return 1
-}
-
 sandbox() {
 	env -u HAWSER_SRC -u HAWSER_BUILD "$tree/test/sandbox" "$@"
 }

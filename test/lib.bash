@@ -7,6 +7,9 @@
 # and /var/lib/cni, so nothing needs cleaning up. HAWSER_SRC and HAWSER_BUILD are the source and
 # the build directory; our programs are first in PATH.
 
+# shellcheck source=test/wait.bash
+source "${BASH_SOURCE[0]%/*}/wait.bash"
+
 # Debian's Go plugins
 # shellcheck disable=SC2034 # used by the tests
 GO_PLUGINS=/usr/lib/cni

@@ -20,10 +20,11 @@ import tarfile
 import pytest
 
 pytest.importorskip("grpc", reason="python3-grpcio is not installed")
-from cridaemon import LONG, Daemon, wait_until
+from cridaemon import Daemon
 from fetching import ARCHITECTURE, CONFIG, FETCH, JOB, OCI, Image, Puller, digest, index_of, to_json
 from hawsercli import HAWSER, Terminal, environment, hawser
 from layers import END, SANITIZED, directory, member
+from waiting import LONG, wait_until
 
 NAME = "example.com/app:1"
 LAYOUT = ("oci-layout", b'{"imageLayoutVersion":"1.0.0"}')

@@ -26,7 +26,7 @@ setup() {
 	case $mode in
 	fail) echo '{"code":123,"msg":"it broke","details":"badly"}'; exit 1 ;;
 	busy) echo '{"code":50,"msg":"not now"}'; exit 1 ;;
-	hang) touch /tmp/hangs; sleep 1000 ;;
+	hang) touch /tmp/hangs; sleep infinity ;;
 	interrupt) kill -TERM $PPID ;;
 	garbage) echo hello; exit 1 ;;
 	esac
@@ -201,7 +201,7 @@ interrupt() {
 		nothing_left
 		[ "$(tail -n 2 /tmp/calls | cut -d' ' -f1 | xargs)" = "DEL DEL" ]
 	done
-	run ! pgrep -f "sleep 1000"
+	run ! pgrep -f "sleep infinity"
 }
 
 @test "cnitool: an interrupt between two plugins, and another during the undo, leave nothing behind" {
@@ -222,7 +222,7 @@ interrupt() {
 	flock "$gc" # as a running GC does
 	cnitool add demo /run/netns/pod >/tmp/out 2>&1 {gc}<&- &
 	# wait until cnitool has installed its signal handlers
-	until ((0x$(awk '/^SigCgt/ { print $2 }' "/proc/$!/status") & 1 << 14)); do sleep 0.01; done
+	wait_until eval '((0x$(awk "/^SigCgt/ { print \$2 }" "/proc/$!/status") & 1 << 14))'
 	kill -TERM $!
 	status=0
 	wait $! || status=$?
@@ -568,10 +568,7 @@ leftovers() {
 	ip netns del pod
 	cnitool del demo /run/netns/pod
 	# the kernel deletes the links of a namespace some time after the last reference to it is released
-	for _ in $(seq 100); do
-		[ -n "$(ip -o link show type veth)" ] || break
-		sleep 0.1
-	done
+	wait_until is_empty ip -o link show type veth
 	leftovers
 	[ -z "$(leftovers)" ]
 }

@@ -172,7 +172,7 @@ silence() {
 	"$program" install dir
 	silence
 	CNI_COMMAND=DEL CNI_CONTAINERID=c CNI_IFNAME=e CNI_PATH=/x dir/noop <&"$silent" &
-	until [ "$(readlink "/proc/$!/exe")" = "$PWD/dir/hawser-plugin" ]; do sleep 0.01; done
+	wait_until test "/proc/$!/exe" -ef dir/hawser-plugin
 	"$program" install dir
 	kill $!
 	cmp "$program" dir/hawser-plugin

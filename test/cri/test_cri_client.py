@@ -15,6 +15,8 @@ import tarfile
 
 import pytest
 
+from waiting import wait_until
+
 pytestmark = pytest.mark.skipif(not shutil.which("containerd"),
                                 reason="containerd is not installed")
 
@@ -91,7 +93,7 @@ def test_images_with_a_numeric_and_a_named_user_are_decoded(containerd, tmp_path
         fields = containerd.call("ListImages")[1]
         return fields, {fields["images.%d.repo_tags.0" % i]: i for i in range(len(fields))
                         if "images.%d.repo_tags.0" % i in fields}
-    containerd.wait_until(lambda: set(ids) <= set(listed()[1]))
+    wait_until(lambda: set(ids) <= set(listed()[1]))
     fields, where = listed()
     for name, image_id in ids.items():
         assert fields["images.%d.id" % where[name]] == image_id

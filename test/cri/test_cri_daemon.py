@@ -23,7 +23,8 @@ import time
 import pytest
 
 grpc = pytest.importorskip("grpc", reason="python3-grpcio is not installed")
-from cridaemon import DAEMON, LONG, Daemon, field, fields_of, wait_until
+from cridaemon import DAEMON, Daemon, field, fields_of
+from waiting import LONG, wait_until
 
 SOURCE = pathlib.Path(os.environ["HAWSER_SRC"])
 CONFLIST = '{"cniVersion": "1.0.0", "name": "%s", "plugins": [{"type": "bridge"}]}'
@@ -248,7 +249,7 @@ def test_a_network_directory_that_was_renamed_and_created_again_is_read(make):
 
 STATUS = """#!/bin/sh
 [ "$CNI_COMMAND" = STATUS ] || exit 2
-[ ! -e %(dir)s/hang ] || { echo $$ >%(dir)s/pid; exec sleep 1000; }
+[ ! -e %(dir)s/hang ] || { echo $$ >%(dir)s/pid; exec sleep infinity; }
 [ -e %(dir)s/away ] || exit 0
 echo '{"cniVersion": "1.1.0", "code": 50, "msg": "the controller is away"}'
 exit 1

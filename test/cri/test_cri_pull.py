@@ -17,9 +17,10 @@ import threading
 import pytest
 
 grpc = pytest.importorskip("grpc", reason="python3-grpcio is not installed")
-from cridaemon import LONG, Daemon, field, fields_of, wait_until
+from cridaemon import Daemon, field, fields_of
 from fetching import ARCHITECTURE, OCI, Image, Server, basic, digest, index_of, to_json
 from layers import END, directory, member
+from waiting import LONG, wait_until
 
 NAME = "/app:latest"
 

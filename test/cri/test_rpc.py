@@ -22,11 +22,12 @@ import time
 
 import pytest
 
+from waiting import LONG, wait_until
+
 grpc = pytest.importorskip("grpc", reason="python3-grpcio is not installed")
 
 PROGRAMS = pathlib.Path(os.environ["HAWSER_BUILD"]) / "test/rpc"
 SERVICE = "/sample.Sample/"
-LONG = 60  # seconds; reached only if a test fails
 FUZZ_SECONDS = 3
 
 
@@ -211,7 +212,7 @@ def test_a_server_that_ran_out_of_file_descriptors_recovers(tmp_path):
         c.connect(s.path)
     wait_until(lambda: s.descriptors() == 20)
     used = s.processor_seconds()
-    time.sleep(0.5)
+    time.sleep(0.5)  # the interval of the measurement
     assert s.processor_seconds() - used < 0.2
     for c in crowd:
         c.close()
@@ -229,13 +230,6 @@ def test_threads_complete_every_call_of_h2load(server, tmp_path, method):
                            "-B", "unix:" + server.path, "http://localhost" + SERVICE + method],
                           stdout=subprocess.PIPE, text=True, timeout=LONG, check=True)
     assert re.search(r"10000 succeeded, 0 failed, 0 errored, 0 timeout", done.stdout), done.stdout
-
-
-def wait_until(condition):
-    end = time.monotonic() + LONG
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 # ---- grpcio server, our client -------------------------------------------------------------

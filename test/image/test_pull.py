@@ -11,12 +11,12 @@ import sqlite3
 import stat
 import subprocess
 import threading
-import time
 
 import pytest
 
 from fetching import ARCHITECTURE, FETCH, OCI, WAIT, Image, Server, basic, digest, index_of
 from layers import END, directory, member
+from waiting import wait_until, wait_until_steady
 
 PULL = os.environ.get("HAWSER_BUILD", "build") + "/test/pull"
 
@@ -61,11 +61,8 @@ class Daemon:
 
     def wait_for_layers(self, count):
         """Wait until the store has `count` layers."""
-        for _ in range(WAIT * 20):
-            if self.command("usage").split()[0] == str(count):
-                return
-            time.sleep(0.05)
-        raise AssertionError("the store has %s layers" % self.command("usage"))
+        wait_until(lambda: self.command("usage").split()[0] == str(count),
+                   lambda: "the store has %s layers" % self.command("usage"))
 
     def leftovers(self):
         return sorted(os.listdir(self.root / "tmp")) + sorted(os.listdir(self.root / "gone"))
@@ -87,11 +84,7 @@ def start(tmp_path, server):
         if not daemon.killed:
             assert daemon.close() == 0
             assert daemon.leftovers() == []
-    for _ in range(WAIT * 20):  # a killed process needs a moment to disappear
-        if not pids():
-            break
-        time.sleep(0.05)
-    assert pids() == []
+    wait_until(lambda: pids() == [])  # a killed process needs a moment to disappear
 
 
 def upper_chain_id(image):
@@ -456,8 +449,8 @@ BAD = {
     "sends an unexpected document": ("send(4, json.dumps({'digest': 'sha256:' + 64 * 'a', 'host': 'h'}).encode()); send(5, b'{}')",
                                "unexpected document sha256:"),
     "closes its socket and does not exit": (
-        "import time; send(4, json.dumps({'digest': 'sha256:' + 64 * 'a', 'host': 'h'}).encode()); "
-        "os.close(0); os.close(1); time.sleep(1000)", "hawser-fetch exited unexpectedly: signal: killed"),
+        "import signal; send(4, json.dumps({'digest': 'sha256:' + 64 * 'a', 'host': 'h'}).encode()); "
+        "os.close(0); os.close(1); signal.pause()", "hawser-fetch exited unexpectedly: signal: killed"),
     "exits in the middle of a message": (
         "send(4, json.dumps({'digest': 'sha256:' + 64 * 'a', 'host': 'h'}).encode()); "
         "s.sendall(struct.pack('<IB', 100, 5) + b'x'); sys.exit(0)", "truncated message: got 1 of 100 bytes"),
@@ -477,7 +470,7 @@ def test_a_pull_fails_if_hawser_fetch_misbehaves(what, server, start, tmp_path):
 
 
 def test_hawser_fetch_that_hangs_is_killed(server, start, tmp_path):
-    daemon = start("--idle", "200", program=script(tmp_path / "fetch", "import time; time.sleep(1000)"))
+    daemon = start("--idle", "200", program=script(tmp_path / "fetch", "import signal; signal.pause()"))
     answer = daemon.pull(server.host + "/app")
     assert answer[:3] == ["error", "110", "4"] and "hawser-fetch stalled: no message for 1 s" in answer[3]
     assert daemon.images() == [] and daemon.layers() == []
@@ -496,15 +489,8 @@ def pids():
 
 def wait_for_pids(count):
     """Wait until there are `count` processes that stay: those of a finished pull need a moment to exit."""
-    before = None
-    for _ in range(WAIT * 5):
-        now = pids()
-        if len(now) == count and now == before:
-            break
-        before = now
-        time.sleep(0.2)
-    assert len(now) == count and now == before
-    return now
+    wait_until(lambda: len(wait_until_steady(pids)) == count)
+    return pids()
 
 
 def test_a_standby_hawser_fetch_is_used_by_the_next_pull(server, start):
@@ -543,18 +529,15 @@ def test_a_standby_process_that_exits_when_it_gets_a_job_is_replaced(reads, serv
 echo >>%(log)s
 [ $(wc -l <%(log)s) != 2 ] || exec %(python)s -c 'import socket, select
 s = socket.socket(fileno=0)
+open("%(ready)s", "w")
 select.select([s], [], [])
 %(reads)d and s.recv(%(reads)d)'
 exec %(fetch)s
-""" % {"log": tmp_path / "log", "python": "/usr/bin/python3", "reads": reads, "fetch": os.path.abspath(FETCH)})
+""" % {"log": tmp_path / "log", "ready": tmp_path / "ready", "python": "/usr/bin/python3", "reads": reads, "fetch": os.path.abspath(FETCH)})
     program.chmod(0o755)
     daemon = start(program=program)
     assert daemon.pull(server.host + "/app")[0] == "ok"
-    for _ in range(WAIT * 5):
-        if (tmp_path / "log").read_text() == "\n\n":
-            break
-        time.sleep(0.2)
-    time.sleep(0.5)  # until Python has started
+    wait_until((tmp_path / "ready").exists)
     assert daemon.pull(server.host + "/app")[0] == "ok"
     assert len((tmp_path / "log").read_text()) >= 3
 

@@ -81,7 +81,7 @@ s.bind((sys.argv[1], 7777))
 print("ready", flush=True)
 data, peer = s.recvfrom(2000)
 s.sendto(data, peer)' "$1" >/tmp/server &
-	until grep -qs ready /tmp/server; do sleep 0.01; done
+	wait_until has_line ready /tmp/server
 	ip netns exec one timeout 10 python3 -c '
 import socket, sys
 s = socket.socket(socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET, socket.SOCK_DGRAM)
@@ -561,7 +561,7 @@ with socket.create_server(("10.1.2.3", 7777)) as server:
 while (n := len(stream.recv(65536))):
     got += n
 print(got)' >/tmp/server &
-	until grep -qs ready /tmp/server; do sleep 0.01; done
+	wait_until has_line ready /tmp/server
 	timeout 20 python3 -c '
 import socket
 socket.create_connection(("10.1.2.3", 7777)).sendall(bytes(1000000))'

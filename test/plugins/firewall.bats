@@ -82,7 +82,7 @@ drop_all() {
 # rules_of: remove comments and packet counters from the output of iptables-save
 rules_of() { sed -e '/^#/d' -e 's/ \[[0-9]*:[0-9]*\]$//'; }
 
-ready() { timeout 20 sh -c 'until grep -qs ready /tmp/ready; do sleep 0.01; done'; }
+ready() { wait_until has_line ready /tmp/ready; }
 
 # traced CALLS COMMAND...: run COMMAND and trace these system calls of the plugin to /tmp/trace
 traced() {
@@ -651,11 +651,7 @@ leave_dead_bus() {
 start_firewalld() {
 	"$HAWSER_SRC/test/firewalld.py" /tmp/zones >/dev/null 2>&1 3>&- &
 	echo $! >>/tmp/bus.pids
-	for ((i = 0; i < 500; i++)); do
-		[ ! -e /tmp/zones ] || return 0
-		sleep 0.01
-	done
-	return 1
+	wait_until test -e /tmp/zones
 }
 
 @test "firewalld: the addresses are in the zone from ADD to DEL, and FORWARD is not changed" {
@@ -712,11 +708,8 @@ start_firewalld() {
 	hawser-plugin repair
 	check c1 one
 	kill "$(tail -n 1 /tmp/bus.pids)"
-	for ((i = 0; i < 500; i++)); do
-		run check c1 one
-		[ "$status" = 0 ] || break
-		sleep 0.01
-	done
+	wait_until ends_with 1 check c1 one
+	run check c1 one
 	fails_with "firewalld is not running, but ADD added the pod's addresses to its zone trusted"
 	sed -i '$d' /tmp/bus.pids
 	del c1 one
@@ -783,12 +776,7 @@ start_real_firewalld() {
 	PYTHONPATH=$peers/usr/lib/python3/dist-packages /usr/bin/python3 "$peers/usr/sbin/firewalld" --nofork --nopid \
 		--default-config "$peers/usr/lib/firewalld" --system-config /tmp/firewalld >/tmp/firewalld.log 2>&1 3>&- &
 	echo $! >>/tmp/bus.pids
-	for ((i = 0; i < 300; i++)); do
-		! nft list table inet firewalld >/dev/null 2>&1 || return 0
-		sleep 0.1
-	done
-	cat /tmp/firewalld.log
-	return 1
+	wait_until nft list table inet firewalld || { cat /tmp/firewalld.log; return 1; }
 }
 
 @test "firewalld: after ADD the real firewalld lets the pod's packets pass" {

@@ -460,11 +460,7 @@ lockers() { find /proc/[0-9]*/fd -lname "$leases/lock" 2>/dev/null | wc -l; }
 		add "c$i" "$dual" >"/tmp/r$i" {lock}>&- &
 	done
 	gc "$dual" '"cni.dev/valid-attachments":[]' {lock}>&- &
-	for _ in $(seq 200); do
-		[ "$(lockers)" -lt 52 ] || break
-		sleep 0.05
-	done
-	[ "$(lockers)" -ge 52 ] # all ADDs and the GC are waiting
+	wait_until eval '[ "$(lockers)" -ge 52 ]' # until all ADDs and the GC are waiting
 	exec {lock}>&-
 	wait
 	[ "$(cat /tmp/r* | ips | sort -u | wc -l)" = 100 ]

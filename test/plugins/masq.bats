@@ -74,7 +74,7 @@ else:
     _, source = s.recvfrom(9)
     s.sendto(b"hello", source)
 print(source[0])' "$3" "$4" >/tmp/seen &
-	until grep -qs ready /tmp/seen; do sleep 0.01; done
+	wait_until has_line ready /tmp/seen
 	ip netns exec "$1" timeout 20 python3 -c '
 import socket, sys
 family = socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET
@@ -100,7 +100,7 @@ while True:
     if data[9] == 17 and data[22:24] == b"\x1e\x61":
         print(socket.inet_ntoa(data[12:16]), flush=True)
         break' >/tmp/seen &
-	until grep -qs ready /tmp/seen; do sleep 0.01; done
+	wait_until has_line ready /tmp/seen
 	ip netns exec "$1" python3 -c '
 import socket, sys
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -161,7 +161,7 @@ traffic() {
 # route_multicast LINK SOURCE GROUP: route one multicast group from LINK to wire, for ten seconds
 route_multicast() {
 	python3 -c '
-import socket, struct, sys, time
+import signal, socket, struct, sys
 s = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_IGMP)
 s.setsockopt(socket.IPPROTO_IP, 200, 1)
 for vif, name in enumerate((sys.argv[1], "wire")):
@@ -169,12 +169,10 @@ for vif, name in enumerate((sys.argv[1], "wire")):
 s.setsockopt(socket.IPPROTO_IP, 204, socket.inet_aton(sys.argv[2]) + socket.inet_aton(sys.argv[3]) +
              struct.pack("=H32s2xIIIi", 0, bytes([0, 1]) + bytes(30), 0, 0, 0, 0))
 print("ready", flush=True)
-time.sleep(10)' "$1" "$2" "$3" >/tmp/router 3>&- &
+signal.pause()' "$1" "$2" "$3" >/tmp/router 3>&- &
 	router=$!
-	until grep -qs ready /tmp/router; do
-		kill -0 $router || skip "the kernel does not route multicast"
-		sleep 0.01
-	done
+	wait_until eval "has_line ready /tmp/router || ! kill -0 $router"
+	has_line ready /tmp/router || skip "the kernel does not route multicast"
 }
 
 @test "masq: multicast packets keep their source address" {

@@ -137,11 +137,7 @@ hold() {
 	flock --shared "$held"
 	gc "$type" >gc.output 2>&1 {held}<&- &
 	gc=$!
-	for _ in {1..500}; do
-		! waits_for "$lock" "$type" || break
-		sleep 0.01
-	done
-	waits_for "$lock" "$type"
+	wait_until waits_for "$lock" "$type"
 	"$@"
 	exec {held}<&-
 	wait "$gc" || { cat gc.output; return 1; }

@@ -87,13 +87,12 @@ serve() {
 	ready "$1"
 }
 
+# answers NAME: whether the web server in the container answers
+answers() { [ -n "$(source_seen "$(address "$1")" 80)" ]; }
+
 # ready NAME: wait until the web server in the container answers
 ready() {
-	for _ in {1..50}; do
-		[ -z "$(source_seen "$(address "$1")" 80)" ] || return 0
-		sleep 0.1
-	done
-	return 1
+	wait_until answers "$1"
 }
 
 # address NAME, address6 NAME: print the addresses of a container

@@ -19,7 +19,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -28,6 +27,7 @@ sys.path.insert(0, str(SRC / "test/runtimes"))
 if "HAWSER_CONTAINERD" in os.environ:
     os.environ["PATH"] = os.environ["HAWSER_CONTAINERD"] + ":" + os.environ["PATH"]
 import cri  # noqa: E402
+from waiting import wait_until, wait_until_steady  # noqa: E402
 
 CRICTL = os.environ.get("HAWSER_CRICTL")
 MISSING = [p for p in ("containerd", "ctr", "runc", "busybox", "nft") if not shutil.which(p)]
@@ -69,22 +69,9 @@ def shell(script):
                           stdout=subprocess.PIPE).stdout
 
 
-def until(function, value=True, seconds=20):
-    """Call the function until it returns value, or time is up. Returns its last return value."""
-    end = time.monotonic() + seconds
-    while (got := function()) != value and time.monotonic() < end:
-        time.sleep(0.05)
-    return got
-
-
 def steady_state():
     """The state once it has stopped changing: a part of DEL is done in the background."""
-    for _ in range(100):
-        before = shell(STATE)
-        time.sleep(0.2)
-        if before == shell(STATE):
-            return before
-    raise AssertionError("the state keeps changing")
+    return wait_until_steady(lambda: shell(STATE))
 
 
 def source_seen(address, port=80, netns=None):
@@ -108,13 +95,12 @@ class Containerd:
         self.start()
         for namespace in ("k8s.io", "default"):
             shell("ctr -n %s images import /tmp/image.tar" % namespace)
-        assert until(self.cri.ready), self.tail()
+        wait_until(self.cri.ready, self.tail)
 
     def start(self):
         self.daemon = subprocess.Popen(["containerd", "-c", "/tmp/config.toml"], stdout=self.log,
                                        stderr=self.log, stdin=subprocess.DEVNULL)
-        assert until(lambda: subprocess.run(["ctr", "version"], capture_output=True).returncode,
-                     0) == 0, self.tail()
+        wait_until(lambda: subprocess.run(["ctr", "version"], capture_output=True).returncode == 0, self.tail)
 
     def stop(self, number=signal.SIGTERM):
         self.daemon.send_signal(number)
@@ -132,7 +118,7 @@ class Containerd:
     def restart(self, number):
         self.stop(number)
         self.start()
-        assert until(self.cri.ready), self.tail()
+        wait_until(self.cri.ready, self.tail)
 
     @staticmethod
     def tail():
@@ -149,7 +135,7 @@ class Pod:
         self.container = self.cri.run_container(self.id, config,
                                                 ["/bin/httpd", "-f", "-p", "80", "-h", "/www"])
         self.address, self.address6 = self.cri.addresses(self.id)
-        assert until(lambda: bool(source_seen(self.address)))
+        wait_until(lambda: source_seen(self.address))
 
     def source_seen(self, address, port=80):
         """The source address that the server there sees, for a request from this pod."""
@@ -175,9 +161,8 @@ def containerd(daemon):
     yield daemon
     for pod in daemon.cri.pods():
         daemon.cri.remove_pod(pod)
-    after = until(lambda: shell(STATE), before)
-    left = difflib.unified_diff(before.splitlines(), after.splitlines(), n=0, lineterm="")
-    assert after == before, "\n".join(left)
+    wait_until(lambda: shell(STATE) == before, lambda: "\n".join(difflib.unified_diff(
+        before.splitlines(), shell(STATE).splitlines(), n=0, lineterm="")))
 
 
 def test_pods_reach_pods_with_their_own_address_and_other_hosts_with_the_hosts_address(containerd):
@@ -220,7 +205,7 @@ def test_pods_killed_together_with_containerd_are_cleaned_up(containerd):
     Pod(containerd, "one", ports=[(8080, 80)])
     containerd.kill_all()
     containerd.start()
-    assert until(containerd.cri.ready), containerd.tail()
+    wait_until(containerd.cri.ready, containerd.tail)
 
 
 def test_ctr_run_with_cni_works_in_the_foreground(containerd):
