@@ -598,7 +598,7 @@ def test_a_metrics_port_that_is_in_use_is_refused(make):
 
 @pytest.mark.skipif(not shutil.which("h2load"), reason="nghttp2-client is not installed")
 @pytest.mark.parametrize("method", ["RuntimeService/Status", "ImageService/ListImages"])
-def test_many_calls_on_threads_succeed_during_reloads(make, tmp_path, method):
+def test_many_calls_succeed_during_reloads(make, tmp_path, method):
     d = make("--metrics-address", "unix:%s" % (tmp_path / "m")).start()
     d.add_plugin()
     (tmp_path / "body").write_bytes(bytes(5))
@@ -630,7 +630,7 @@ def test_idle_clients_do_not_delay_stopping(make):
         c.close()
 
 
-def test_concurrent_calls_from_threads_succeed(make):
+def test_concurrent_calls_succeed(make):
     d = make().start()
     with d.dial() as channel, concurrent.futures.ThreadPoolExecutor(8) as pool:
         def update(i):

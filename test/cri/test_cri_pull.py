@@ -371,7 +371,7 @@ def test_a_pull_that_ends_while_the_daemon_drains_succeeds(daemon, server):
     daemon.process = None
 
 
-def test_many_pulls_on_threads_succeed(daemon, server):
+def test_many_concurrent_pulls_succeed(daemon, server):
     pulled = [image_with(label=str(i)) for i in range(4)]
     for i, image in enumerate(pulled):
         server.add(image, "t%d" % i)
