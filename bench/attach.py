@@ -47,7 +47,8 @@ def lower_bound(place, plugin, conf):
 
 
 def queues(place):
-    """The time that the kernel saves with one queue. The other rows use one queue for the probe, too."""
+    """The time that the kernel saves if a veth has one queue instead of the default number. In the other
+    rows the probe also uses one queue."""
     one, many = (Pods(place, "bridge", place.samples + place.samples // 10, BRIDGE, sides=(FLOOR,))
                  .lines(FLOOR, "ADD") for _ in range(2))
     return Pair("kernel only: bridge, one queue", peer="default number of queues",

@@ -2,8 +2,8 @@
 /*
  * bench/rpc.c - time empty unary calls to two servers
  *
- * What:  bench-rpc SAMPLES CLIENTS CROWD OURS METHOD THEIRS METHOD
- *        OURS and THEIRS are the sockets of two servers. A sample is one call on each
+ * What:  bench-rpc SAMPLES CLIENTS CROWD OUR-SOCKET OUR-METHOD THEIR-SOCKET THEIR-METHOD
+ *        The sockets are those of two servers, OURS and THEIRS. A sample is one call on each
  *        of CLIENTS connections to each server; all requests are sent before the first
  *        response is read. Prints a line for each sample: the nanoseconds of OURS and
  *        of THEIRS, divided by CLIENTS.
@@ -102,8 +102,8 @@ static void start_crowd(const char *socket, long long n)
 	check(rpc_client_open(socket, &crowd.sleeping, &e), &e);
 	for (long long i = 0; i < n; i++)
 		*next++ = start_call(crowd.sleeping, "/sample.Sample/Sleep", "2000000");
-	/* This call also receives the server's limit of concurrent streams, so that the client sends
-	 * all the calls above. */
+	/* While the client waits for this response, it also receives the server's limit of
+	 * concurrent calls. Only then can it send all calls above. */
 	finish_call(start_call(crowd.sleeping, "/sample.Sample/Echo", ""));
 	for (long long i = 0; i < n / 4; i++) {
 		check(rpc_client_open(socket, &crowd.stalled[i], &e), &e);
@@ -125,8 +125,8 @@ int main(int argc, char **argv)
 	if (argc != 8 || !str_to_int64(argv[1], 1, 1000000, &samples) ||
 	    !str_to_int64(argv[2], 1, CLIENTS_MAX, &clients) ||
 	    !str_to_int64(argv[3], 0, CROWD_MAX, &crowd_size)) {
-		fprintf(stderr,
-			"usage: bench-rpc SAMPLES CLIENTS CROWD OURS METHOD THEIRS METHOD\n");
+		fprintf(stderr, "usage: bench-rpc SAMPLES CLIENTS CROWD OUR-SOCKET OUR-METHOD "
+				"THEIR-SOCKET THEIR-METHOD\n");
 		return 2;
 	}
 	ours = (struct side){ .socket = argv[4], .method = argv[5], .n = (size_t)clients };

@@ -57,7 +57,7 @@ enum verb { RUN, START, SELFTIMED, REAP, CLOCK };
 
 struct step {
 	enum verb verb;
-	bool on; /* clock */
+	bool on; /* for CLOCK: switch the clock on or off */
 	char *words[WORDS_MAX + 1];
 	char *env[WORDS_MAX + 1];
 	char *input;

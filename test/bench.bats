@@ -57,7 +57,7 @@ setup() {
 	run -0 timeout 20 "$HAWSER_BUILD/bench/bench-spawn" 1 "$BATS_TEST_TMPDIR/series"
 }
 
-@test "bench: the times that selftimed commands print are added up, except after the keyword clock off" {
+@test "bench: the times that selftimed commands print are added up, except between \"clock off\" and \"clock on\"" {
 	printf 'selftimed /bin/echo 5\nclock off\nselftimed /bin/echo 7\nclock on\nselftimed /bin/echo 1{n}\n' \
 		>"$BATS_TEST_TMPDIR/series"
 	run -0 "$HAWSER_BUILD/bench/bench-spawn" 2 "$BATS_TEST_TMPDIR/series"

@@ -13,7 +13,8 @@ test_names() {
 	grep -rhoE '^def test_\w+' "$HAWSER_SRC"/test --include='test_*.py' | sed 's/^def //'
 }
 
-# Prints every row of compatibility.md except table heads, after the heading of its section and a tab.
+# Prints every row of compatibility.md except table heads. Before each row it prints the heading of the row's
+# section and a tab.
 rows() {
 	awk '/^#/ { heading = $0 } /^\| / && !/^\| (upstream|configuration) \|/ { print heading "\t" $0 }' \
 		"$HAWSER_SRC/docs/compatibility.md"

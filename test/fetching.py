@@ -145,11 +145,11 @@ class Server:
 
 
 class Failed(Exception):
-    """A FAILED message; code is errno, wire is the gRPC code."""
+    """A FAILED message; code is errno."""
 
     def __init__(self, message):
         super().__init__(message["message"])
-        self.code, self.wire = message["code"], message["wire"]
+        self.code = message["code"]
 
 
 class Puller:

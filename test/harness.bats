@@ -132,7 +132,7 @@ sandbox() {
 	output_has "skipped, no griffin:"
 }
 
-@test "run: a program that exits with 77 before its first test is skipped with its output as reason" {
+@test "run: if a program exits with 77 before its first test, it is skipped, and its output is the reason" {
 	unit test-a 'echo no phoenix' 'exit 77'
 	run runner
 	last_line "0 passed, 0 failed, 1 skipped"

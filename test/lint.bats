@@ -65,7 +65,7 @@ refused() {
 	refused arrows src/base/str.c:3 "no arrow from src/base to net/rtnl"
 }
 
-@test "lint: an include between folders of the same level without an arrow is refused" {
+@test "lint: an include between two folders that no arrow connects is refused" {
 	c_file src/cni/runtime/run.c '#include "net/rtnl/link.h"'
 	refused arrows src/cni/runtime/run.c:2 "no arrow from src/cni/runtime to net/rtnl"
 }
@@ -103,6 +103,13 @@ refused() {
 	refused arrows src/image/pull/pull.c:2 "<curl/multi.h> is for fetch/http only"
 }
 
+@test "lint: a foreign header that belongs to one file is refused in other files of its folder" {
+	c_file src/pod/network-watch.c '#include <uv.h>'
+	run -0 lint arrows
+	c_file src/pod/template.c '#include <uv.h>'
+	refused arrows src/pod/template.c:2 "<uv.h> is for"
+}
+
 @test "lint: a folder may not include a header of its own subfolder without an arrow" {
 	c_file src/net/netns.c '#include "net/rtnl/link.h"'
 	refused arrows src/net/netns.c:2 "no arrow from src/net to net/rtnl"
@@ -119,6 +126,11 @@ refused() {
 	c_file src/fetch/http/http.h
 	c_file src/cri/daemon.c '#include "fetch/http/http.h"'
 	refused arrows src/cri/daemon.c:2 "no arrow from src/cri to fetch/http"
+}
+
+@test "lint: a service may not include the daemon's header" {
+	c_file src/cri/service/pull.c '#include "cri/daemon.h"'
+	refused arrows src/cri/service/pull.c:2 "no arrow from src/cri/service to cri"
 }
 
 @test "lint: arrows that lead from the daemon to hawser-fetch, even through other folders, are refused" {

@@ -9,7 +9,7 @@
  *	pull ID REFERENCE [USER PASSWORD]  start a pull in a thread; ID is a number below 64
  *	cancel ID                          cancel the request with this ID
  *	join ID                            wait for the result: "ID ok IMAGE DIGEST" or
- *	                                   "ID error ERRNO GRPC MESSAGE"
+ *	                                   "ID error ERRNO MESSAGE"
  *	load ID FILE                       load an archive: "ID ok NUMBER_OF_IMAGES" or
  *	                                   "ID error" as above
  *	images                             "NAME... ID" for each image, then "end"
@@ -89,7 +89,7 @@ static void do_join(struct request *r, char **words)
 	if (r->code == 0)
 		printf("%s ok %s %s\n", words[1], r->result.id, r->result.digest);
 	else
-		printf("%s error %d %d %s\n", words[1], -r->code, r->e.wire, r->e.msg);
+		printf("%s error %d %s\n", words[1], -r->code, r->e.msg);
 }
 
 static int load_file(const char *file, struct load_result *ret, struct hw_err *e)
@@ -113,7 +113,7 @@ static void do_load(struct request *r, char **words)
 	if (r->code == 0)
 		printf("%s ok %zu\n", words[1], result.n);
 	else
-		printf("%s error %d %d %s\n", words[1], -r->code, r->e.wire, r->e.msg);
+		printf("%s error %d %s\n", words[1], -r->code, r->e.msg);
 }
 
 static void do_rest(struct request *r, char **words)

@@ -19,8 +19,8 @@ KIB = 1024
 
 @dataclasses.dataclass
 class Aim:
-    """One aim: the maximum of the ratio, of the milliseconds more than the peer, of bytes or of KiB; or
-    the minimum of how many times faster hawser is than the peer."""
+    """One aim. All members but one are None. ratio, more_ms (how many milliseconds more than the peer), size
+    (bytes) and kib are maximums; faster (how many times faster than the peer) is a minimum."""
     ratio: float = None
     more_ms: float = None
     size: int = None

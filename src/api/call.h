@@ -3,8 +3,8 @@
  * api/call.h - gRPC calls with protobuf-c messages
  *
  * What:  the calls of rpc/client and rpc/call, with messages instead of bytes. A method
- *        is given by the descriptor of its service and by its name; its path and the
- *        types of its messages follow from these.
+ *        is given by its name and by the protobuf descriptor of its service. The path of
+ *        the method and the types of its messages follow from these two.
  * Rules: the caller frees returned messages with message_free(), or declares variables
  *        of the generated type with AUTO(api_free).
  *
@@ -22,6 +22,10 @@
 #include "api/message.h"
 #include "rpc/call.h"
 #include "rpc/client.h"
+
+/* hawser-cri's errors with status RESOURCE_EXHAUSTED have this text in their message if the disk is
+ * full. Then it does not help to try again. */
+#define API_DISK_FULL "out of disk space"
 
 /* For AUTO(): frees a variable of any message type. */
 static inline void auto_api_free(void *variable)

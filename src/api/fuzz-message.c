@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * api/fuzz-message.c - fuzz test: a decoded message, encoded and decoded again, is the same
+ * api/fuzz-message.c - fuzz test: decoding, encoding and decoding again gives the same message
  */
 #include <assert.h>
 #include <stdint.h>

@@ -2,9 +2,9 @@
 /*
  * api/message.c - encodes protobuf-c messages, and decodes them from untrusted bytes
  *
- * How:   check_message() checks the encoded message against its descriptor. It
- *        allocates nothing and reads each byte once. Only messages that pass are
- *        unpacked by protobuf-c.
+ * How:   check_message() checks the encoded message against the protobuf descriptor
+ *        of its type. It allocates nothing and reads each byte once. Only messages
+ *        that pass are unpacked by protobuf-c.
  * Rules: the descriptors limit the nesting. No message type contains itself today;
  *        DEPTH_MAX bounds the recursion if one ever does.
  */

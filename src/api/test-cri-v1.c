@@ -218,7 +218,8 @@ static const char *const scalars[] = {
 	[PROTOBUF_C_TYPE_STRING] = "string", [PROTOBUF_C_TYPE_BYTES] = "bytes",
 };
 
-/* Return: the type as spelled in the table; of an enum's qualified name, only the last component */
+/* Return: the type as spelled in the table; for an enum, only the last component of
+ * its qualified name */
 static char *type_name(const ProtobufCFieldDescriptor *f)
 {
 	const ProtobufCMessageDescriptor *m = f->descriptor;

@@ -130,6 +130,13 @@ int hw_err_ctx(struct hw_err *e, const char *fmt, ...)
 	return e->code;
 }
 
+int err_replace(struct hw_err *e, int from, int to)
+{
+	if (e->code == from)
+		e->code = to;
+	return e->code;
+}
+
 int hw_err_wire(const struct hw_err *e)
 {
 	return e->domain == HW_DOMAIN_CNI ? e->wire : HW_CNI_INTERNAL;

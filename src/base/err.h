@@ -30,6 +30,11 @@ static inline int err_negative(int r)
 #define err_wire   hw_err_wire
 #define err_format hw_err_format
 
+/* Replaces the errno of an error if it is @from, where the caller knows better what it means:
+ * -EINVAL of a decoder is -EBADMSG if the text came from a server. The message stays.
+ * Return: the errno that the error now has */
+int err_replace(struct hw_err *e, int from, int to);
+
 /*
  * Collects errors for work that continues after a failure. All errors are reported together, one
  * per line, with the code of the first. Starts zeroed and needs no cleanup. Errors that do not fit

@@ -33,6 +33,11 @@ void shared_unref(const void *object)
 		s->free(s);
 }
 
+void auto_shared_unref(void *p)
+{
+	shared_unref(*(void **)p);
+}
+
 void slot_init(struct slot *s, const struct shared *first)
 {
 	pthread_mutex_init(&s->lock, NULL);

@@ -31,14 +31,15 @@ void shared_init(struct shared *s, void (*free)(void *object));
 /* @object: starts with a struct shared. Return: @object */
 void *shared_ref(const void *object);
 
-/* NULL is allowed. */
+/* NULL is allowed. AUTO(shared_unref) is for pointers to every type of object. */
 void shared_unref(const void *object);
+void auto_shared_unref(void *p); /* p points to a pointer variable */
 
 /* Takes over the caller's reference to @first, which may be NULL. */
 void slot_init(struct slot *s, const struct shared *first);
 void slot_done(struct slot *s);
 
-/* Return: a new reference to the current object; NULL if there is none */
+/* Return: a new reference to the current object; NULL if the slot is empty */
 void *slot_get(struct slot *s);
 
 /* Replaces the current object; takes over the caller's reference to @next. */

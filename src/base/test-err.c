@@ -87,6 +87,18 @@ static void puts_context_in_front(void **state)
 	assert_int_equal(err_wire(&e), HW_CNI_TRY_AGAIN);
 }
 
+static void replaces_one_errno(void **state)
+{
+	struct hw_err e;
+
+	(void)state;
+	err_text(&e, -EINVAL, "malformed");
+	assert_int_equal(err_replace(&e, -EIO, -EBADMSG), -EINVAL);
+	assert_int_equal(err_replace(&e, -EINVAL, -EBADMSG), -EBADMSG);
+	assert_int_equal(e.code, -EBADMSG);
+	assert_string_equal(e.msg, "malformed");
+}
+
 static void context_may_alias(void **state)
 {
 	struct hw_err e;
@@ -228,6 +240,7 @@ int main(void)
 		{ "err: if a text is too long, the errno text is not truncated", keeps_the_reason },
 		{ "err: context is put before the message; code and details are kept",
 		  puts_context_in_front },
+		{ "err: an errno is replaced, and the message is kept", replaces_one_errno },
 		{ "err: the error's own texts may be used as arguments", context_may_alias },
 		{ "err: if the context does not fit, the end of the message is truncated",
 		  context_is_cut },

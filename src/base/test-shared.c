@@ -54,6 +54,12 @@ static void frees_with_the_last_reference(void **state)
 	shared_unref(o);
 	assert_int_equal(n_objects, 0);
 	shared_unref(NULL);
+	{
+		AUTO(shared_unref) const struct object *in_scope = object_new(2);
+
+		assert_int_equal(in_scope->a, 2);
+	}
+	assert_int_equal(n_objects, 0);
 }
 
 static void keeps_what_readers_use(void **state)

@@ -75,7 +75,7 @@ static void test_enums(void **state)
 
 	(void)state;
 	layer.state = HAWSER__V1__VERIFY_RESPONSE__STATE__DAMAGED;
-	layer.bytes = UINT64_MAX; /* does not fit into a JSON integer of ours: becomes a string */
+	layer.bytes = UINT64_MAX; /* does not fit into a signed 64-bit number: becomes a string */
 	assert_json(&layer.base, "{\"imageId\":\"\",\"diffId\":\"\",\"state\":\"DAMAGED\","
 				 "\"files\":0,\"bytes\":\"18446744073709551615\",\"damaged\":[]}");
 	layer.state = (Hawser__V1__VerifyResponse__State)42;

@@ -154,6 +154,26 @@ static void test_cut(void **state)
 	assert_string_equal(none, "");
 }
 
+static void test_typos(void **state)
+{
+	static const char *const typos[] = { "imagse", "image",	 "imagess",
+					     "iamges", "images", "emagos" };
+	static const char *const others[] = { "rmi", "", "timeout", "emigos" };
+	char large[100] = "";
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(typos); i++)
+		assert_true(text_is_typo(typos[i], "images"));
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+		assert_false(text_is_typo(others[i], "images"));
+	assert_true(text_is_typo("rm", "rmi"));
+	assert_true(text_is_typo("plul", "pull"));
+	assert_false(text_is_typo("xm", "rmi"));
+	assert_false(text_is_typo("lx", "ls"));
+	memset(large, 'a', sizeof(large) - 1);
+	assert_false(text_is_typo(large, large));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -164,6 +184,8 @@ int main(void)
 		{ "text: control characters in JSON are escaped", test_json_safe },
 		{ "text: a short ID is 12 digits without the algorithm", test_short_ids },
 		{ "text: a text is cut between characters, never inside one", test_cut },
+		{ "text: a misspelling has at most one edit for each three characters",
+		  test_typos },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/text.c - human-readable sizes, ages and IDs, and text that is safe to print
+ * cli/text.c - human-readable sizes, ages and IDs, safe text, misspellings
  */
 #include "cli/text.h"
 
@@ -12,6 +12,7 @@
 #include "base/str.h"
 
 #define SHORT_ID 12
+#define TYPO_MAX 31
 #define MINUTE	 60
 #define HOUR	 3600
 #define DAY	 86400
@@ -186,4 +187,37 @@ bool text_time(const char *rfc3339, int64_t *ret_seconds)
 		return false;
 	*ret_seconds = (int64_t)timegm(&tm) - zone;
 	return true;
+}
+
+/* ---- misspellings ------------------------------------------------------------------ */
+
+static size_t min(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Optimal string alignment: edits[i][j] is the number of edits between the first i characters of @word
+ * and the first j characters of @name. */
+bool text_is_typo(const char *word, const char *name)
+{
+	size_t edits[TYPO_MAX + 1][TYPO_MAX + 1];
+	size_t n_word = strlen(word), n_name = strlen(name);
+
+	if (n_word > TYPO_MAX || n_name > TYPO_MAX)
+		return false;
+	for (size_t i = 0; i <= n_word; i++)
+		for (size_t j = 0; j <= n_name; j++) {
+			size_t *n = &edits[i][j];
+
+			if (i == 0 || j == 0) {
+				*n = i + j;
+				continue;
+			}
+			*n = edits[i - 1][j - 1] + (word[i - 1] != name[j - 1]);
+			*n = min(*n, 1 + min(edits[i - 1][j], edits[i][j - 1]));
+			if (i > 1 && j > 1 && word[i - 1] == name[j - 2] &&
+			    word[i - 2] == name[j - 1])
+				*n = min(*n, edits[i - 2][j - 2] + 1);
+		}
+	return edits[n_word][n_name] <= n_name / 3;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/text.h - human-readable sizes, ages and IDs, and text that is safe to print
+ * cli/text.h - human-readable sizes, ages and IDs, safe text, misspellings
  *
  * What:  every string from a runtime must pass text_clean() before it is printed:
  *        escape sequences could move the cursor, change colours or hide text.
@@ -28,5 +28,8 @@ char *text_cut(const char *s, size_t width); /* ends with "..." if shortened */
 /* Parse RFC 3339, as in "2026-11-15T12:00:00.5+01:00", into seconds since 1970; fractions are dropped.
  * Return: false if malformed */
 bool text_time(const char *rfc3339, int64_t *ret_seconds);
+/* True if @word looks like a misspelling of @name: at most one wrong, missing, extra or swapped character
+ * for each three of @name. */
+bool text_is_typo(const char *word, const char *name);
 
 #endif

@@ -5,8 +5,9 @@
  * What:  the spec forbids a GC of a network while its ADDs and DELs run. An
  *        flock() prevents that; the kernel releases the lock when the process
  *        that holds it exits.
- * How:   the file is STATE/locks/HOLDER-HASH. The network's name is hashed,
- *        because it may contain any character.
+ * How:   the file is STATE/locks/HOLDER-HASH. HOLDER is "libhawser" or the
+ *        plugin's name; HASH is the hash of the network's name, which may
+ *        contain any character.
  * Rules: lock files are never removed. Otherwise a process that waits for the
  *        removed file and a process that creates a new file could both hold
  *        the lock.

@@ -1,58 +1,74 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/daemon.c - the hawser-cri daemon
+ * cri/daemon.c - the hawser-cri daemon: one object that owns all its parts
  *
  * How:   start_daemon() opens the parts in the order of their dependencies; if it fails,
  *        close_handles() and daemon_done() close the parts that are open. The loop handles
  *        signals: SIGTERM and SIGINT finish running calls and stop the daemon, SIGHUP
  *        reloads the configuration.
  * Rules: the socket is created, and READY=1 is sent, only when every call can be served.
- *        Only the loop's thread sets the configuration, under its lock; other threads
- *        take references.
  */
 #include "cri/daemon.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+#include <uv.h>
 
 #include "api/cri-v1.pb-c.h"
 #include "api/hawser-v1.pb-c.h"
 #include "base/log.h"
 #include "base/os/file.h"
 #include "base/os/thread.h"
+#include "base/shared.h"
 #include "base/str.h"
 #include "base/time.h"
+#include "cri/metrics-http.h"
+#include "cri/metrics.h"
 #include "cri/notify.h"
-#include "cri/pod-cidr.h"
 #include "cri/service/services.h"
 #include "image/reference.h"
+#include "pod/network-watch.h"
+#include "pod/pod-cidr.h"
 #include "rpc/socket.h"
 
-static const struct {
-	const ProtobufCServiceDescriptor *descriptor;
-	const struct service_method *methods;
-} services[DAEMON_SERVICES] = {
-	{ &runtime__v1__runtime_service__descriptor, runtime_methods },
-	{ &runtime__v1__image_service__descriptor, image_methods },
-	{ &hawser__v1__daemon__descriptor, hawser_daemon_methods },
-	{ &hawser__v1__images__descriptor, hawser_images_methods },
+#define SERVICES 4
+
+/* All parts are there before the first call is served, and do not change after that. Services borrow
+ * those that they need. */
+struct daemon {
+	struct config_source source; /* for a reload */
+	struct slot config;	     /* struct config; only the loop's thread publishes */
+	int64_t started_at;	     /* ns since 1970 */
+	int lock_fd;		     /* lock of the state directory */
+	struct store *store;
+	struct puller *puller;
+	struct pod_cidr pod_cidr;
+	pthread_t sweeper;
+	bool has_sweeper;
+	/* for the loop's thread */
+	uv_loop_t loop;
+	uv_signal_t signals[3];
+	struct network_watch *network;
+	struct metrics *metrics;
+	struct metrics_http *http;
+	struct rpc_server *server;
+	struct runtime_service runtime_service;
+	struct image_service image_service;
+	struct daemon_service daemon_service;
+	struct service *services[SERVICES];
+	bool activated; /* systemd has passed the sockets */
+	bool stopping;
 };
 
 /* ---- configuration ------------------------------------------------------------------ */
-
-struct config *daemon_config(struct daemon *d)
-{
-	struct config *c;
-
-	pthread_mutex_lock(&d->config_lock);
-	c = config_ref(d->config);
-	pthread_mutex_unlock(&d->config_lock);
-	return c;
-}
 
 static int pin_images(struct daemon *d, const struct config *c, struct hw_err *e)
 {
@@ -91,22 +107,20 @@ static void log_ignored_key(void *ctx, const char *name)
  * is an error: it may be missing only because it is being replaced. */
 static void reload_config(struct daemon *d)
 {
-	AUTO(config_unref) struct config *next = NULL, *old = NULL;
+	AUTO(shared_unref) const struct config *old = slot_get(&d->config);
+	AUTO(shared_unref) struct config *next = NULL;
 	struct config_source source = d->source;
 	struct config *merged;
 	enum log_level level;
 	struct hw_err e;
 
-	source.must_exist |= !str_empty(d->config->file);
+	source.must_exist |= !str_empty(old->file);
 	if (config_load(&source, &next, &e) < 0) {
 		log_error("reload failed, configuration unchanged: %s", e.msg);
 		return;
 	}
-	merged = config_merge(d->config, next, log_ignored_key, NULL);
-	pthread_mutex_lock(&d->config_lock);
-	old = d->config;
-	d->config = merged;
-	pthread_mutex_unlock(&d->config_lock);
+	merged = config_merge(old, next, log_ignored_key, NULL);
+	slot_publish(&d->config, &merged->shared);
 	if (log_level_parse(merged->log_level, &level))
 		log_set_level(level);
 	puller_set_config(d->puller, merged);
@@ -119,39 +133,14 @@ static void reload_config(struct daemon *d)
 
 /* ---- network from a template -------------------------------------------------------- */
 
-int daemon_render_network(struct daemon *d, const char *cidr, struct hw_err *e)
-{
-	AUTO(config_unref) struct config *c = daemon_config(d);
-	AUTO(network_view_put) struct network_view *view = network_view_get(d->network);
-	int r;
-
-	if (str_empty(c->cni_conf_template) || str_empty(cidr))
-		return 0;
-	if (view->name && !str_ends(view->file, "/" POD_CIDR_CONFLIST)) {
-		log_event(LOG_DEBUG, "template not used: another network is configured", "file",
-			  view->file, NULL);
-		return 0;
-	}
-	r = pod_cidr_render(cidr, c->cni_conf_template, c->cni_conf_dir, e);
-	if (r == 1)
-		log_event(LOG_INFO, "network configuration generated from template", "cidr", cidr,
-			  "template", c->cni_conf_template, NULL);
-	return r < 0 ? r : 0;
-}
-
-/* Renders the template with the saved pod CIDR. */
+/* Generates the network configuration with the saved pod CIDR. */
 static void render_saved_cidr(struct daemon *d)
 {
-	autofree char *cidr = NULL;
+	AUTO(shared_unref) const struct network_view *view = network_watch_view(d->network);
+	AUTO(shared_unref) const struct config *c = slot_get(&d->config);
 	struct hw_err e;
-	int r;
 
-	pthread_mutex_lock(&d->cidr_lock);
-	r = pod_cidr_read(d->config->state, &cidr, &e);
-	if (r == 1)
-		r = daemon_render_network(d, cidr, &e);
-	pthread_mutex_unlock(&d->cidr_lock);
-	if (r < 0)
+	if (pod_cidr_restore(&d->pod_cidr, c->cni_conf_template, view, &e) < 0)
 		log_error("%s", e.msg);
 }
 
@@ -162,7 +151,7 @@ static void close_handles(void *ctx)
 {
 	struct daemon *d = ctx;
 
-	network_close(take_ptr(d->network));
+	network_watch_close(take_ptr(d->network));
 	metrics_http_close(take_ptr(d->http));
 	for (size_t i = 0; i < ARRAY_SIZE(d->signals); i++)
 		uv_close((uv_handle_t *)&d->signals[i], NULL);
@@ -177,25 +166,26 @@ static void unlink_socket(const char *listen)
 		unlink(address.path);
 }
 
-static void stop_server(struct daemon *d, int drain_ms)
+static void stop_server(struct daemon *d, const struct config *c, int drain_ms)
 {
 	d->stopping = true;
 	if (d->http)
-		unlink_socket(d->config->metrics_address);
+		unlink_socket(c->metrics_address);
 	rpc_server_stop(d->server, drain_ms, close_handles, d);
 }
 
 static void on_stop_signal(uv_signal_t *signal, int number)
 {
 	struct daemon *d = signal->data;
+	AUTO(shared_unref) const struct config *c = slot_get(&d->config);
 
 	if (d->stopping)
 		return;
 	notify_send("STOPPING=1");
 	log_event(LOG_INFO, "stopping", "signal", strsignal(number), NULL);
 	if (!d->activated)
-		unlink_socket(d->config->listen);
-	stop_server(d, d->config->drain_timeout * 1000);
+		unlink_socket(c->listen);
+	stop_server(d, c, c->drain_timeout * 1000);
 }
 
 static void on_reload_signal(uv_signal_t *signal, int number)
@@ -207,16 +197,15 @@ static void on_reload_signal(uv_signal_t *signal, int number)
 		return;
 	notify_reloading();
 	reload_config(d);
-	network_update(d->network);
+	network_watch_update(d->network);
 	render_saved_cidr(d);
 	notify_send("READY=1");
 }
 
 /* ---- starting ----------------------------------------------------------------------- */
 
-static int lock_state(struct daemon *d, struct hw_err *e)
+static int lock_state(struct daemon *d, const char *state, struct hw_err *e)
 {
-	const char *state = d->config->state;
 	autofree char *path = str_printf("%s/cri.lock", state);
 	int r;
 
@@ -238,36 +227,47 @@ static void *sweep_store(void *ctx)
 	return NULL;
 }
 
-static int start_store(struct daemon *d, struct hw_err *e)
+static int start_store(struct daemon *d, const struct config *c, struct hw_err *e)
 {
 	int r;
 
-	r = file_mkdirs(AT_FDCWD, d->config->root, 0711, e);
+	r = file_mkdirs(AT_FDCWD, c->root, 0711, e);
 	if (r == 0)
-		r = store_open(d->config->root, &d->store, e);
+		r = store_open(c->root, &d->store, e);
 	if (r == 0)
-		r = pin_images(d, d->config, e);
+		r = pin_images(d, c, e);
 	if (r < 0)
 		return err_ctx(e, "root directory");
-	d->puller = puller_new_from_config(d->store, d->config);
+	d->puller = puller_new_from_config(d->store, c);
 	r = thread_start(sweep_store, d, &d->sweeper, e);
 	d->has_sweeper = r == 0;
 	return r;
 }
 
-static int start_server(struct daemon *d, struct hw_err *e)
+static int start_server(struct daemon *d, const struct config *c, struct hw_err *e)
 {
+	const struct {
+		const ProtobufCServiceDescriptor *descriptor;
+		const struct service_method *methods;
+		const void *ctx;
+	} services[SERVICES] = {
+		{ &runtime__v1__runtime_service__descriptor, runtime_methods, &d->runtime_service },
+		{ &runtime__v1__image_service__descriptor, image_methods, &d->image_service },
+		{ &hawser__v1__daemon__descriptor, hawser_daemon_methods, &d->daemon_service },
+		{ &hawser__v1__images__descriptor, hawser_images_methods, &d->image_service },
+	};
 	struct rpc_config config = RPC_CONFIG;
 	int r;
 
-	config.long_calls_max = (unsigned)d->config->long_calls;
+	config.long_calls_max = (unsigned)c->long_calls;
 	config.finished = metrics_count_call;
 	config.ctx = d->metrics;
 	r = rpc_server_new(&d->loop, &config, &d->server, e);
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < DAEMON_SERVICES; i++) {
-		d->services[i] = service_new(d, services[i].descriptor, services[i].methods);
+	for (size_t i = 0; i < SERVICES; i++) {
+		d->services[i] =
+			service_new(services[i].ctx, services[i].descriptor, services[i].methods);
 		metrics_add_methods(d->metrics, service_methods(d->services[i]));
 		rpc_server_add(d->server, service_methods(d->services[i]), d->services[i]);
 	}
@@ -308,9 +308,8 @@ static void write_metrics(void *ctx, struct buf *b)
 			      "Start time in seconds since 1970.", d->started_at / 1000000000);
 }
 
-static int start_metrics(struct daemon *d, struct hw_err *e)
+static int start_metrics(struct daemon *d, const struct config *c, struct hw_err *e)
 {
-	const struct config *c = d->config;
 	struct config_address address;
 	struct socket_owner owner;
 	int r;
@@ -326,17 +325,17 @@ static int start_metrics(struct daemon *d, struct hw_err *e)
 }
 
 /* Creates the directory of the configured socket, and the socket. */
-static int listen_configured(struct daemon *d, struct hw_err *e)
+static int listen_configured(struct daemon *d, const struct config *c, struct hw_err *e)
 {
 	struct config_address address;
 	struct socket_owner owner;
 	autofree char *dir = NULL;
 	int fd, r;
 
-	r = config_address(d->config->listen, &address, e);
+	r = config_address(c->listen, &address, e);
 	if (r < 0)
 		return r;
-	r = config_owner(d->config->socket_owner, &owner, e);
+	r = config_owner(c->socket_owner, &owner, e);
 	if (r < 0)
 		return r;
 	dir = str_ncopy(address.path, (size_t)(strrchr(address.path, '/') - address.path));
@@ -346,10 +345,10 @@ static int listen_configured(struct daemon *d, struct hw_err *e)
 		r = socket_listen(address.path, &owner, &fd, e);
 	if (r == 0)
 		r = rpc_server_listen(d->server, fd, e);
-	return r < 0 ? err_ctx(e, "listen on %s", d->config->listen) : 0;
+	return r < 0 ? err_ctx(e, "listen on %s", c->listen) : 0;
 }
 
-static int start_daemon(struct daemon *d, struct hw_err *e)
+static int start_daemon(struct daemon *d, const struct config *c, struct hw_err *e)
 {
 	int fds[NOTIFY_FDS_MAX], n, r;
 
@@ -357,22 +356,26 @@ static int start_daemon(struct daemon *d, struct hw_err *e)
 	n = notify_sockets(fds, e);
 	if (n < 0)
 		return n;
-	r = lock_state(d, e);
+	r = lock_state(d, c->state, e);
 	if (r < 0)
 		return r;
-	r = start_store(d, e);
+	r = start_store(d, c, e);
 	if (r < 0)
 		return r;
-	r = start_server(d, e);
+	r = start_server(d, c, e);
 	if (r < 0)
 		return r;
-	r = start_metrics(d, e);
+	r = start_metrics(d, c, e);
 	if (r < 0)
 		return r;
-	d->network = network_new(&d->loop, d->config->cni_conf_dir, d->config->cni_bin_dir);
+	d->network = network_watch_new(&d->loop, c->cni_conf_dir, c->cni_bin_dir);
 	render_saved_cidr(d);
+	d->runtime_service = (struct runtime_service){ &d->config, d->network, &d->pod_cidr };
+	d->image_service = (struct image_service){ &d->config, d->store, d->puller };
+	d->daemon_service =
+		(struct daemon_service){ &d->config, d->store, d->server, d->started_at };
 	if (n == 0)
-		return listen_configured(d, e);
+		return listen_configured(d, c, e);
 	d->activated = true;
 	for (int i = 0; r == 0 && i < n; i++)
 		r = rpc_server_listen(d->server, fds[i], e);
@@ -396,13 +399,12 @@ static void daemon_init(struct daemon *d, const struct config_source *source, st
 	clock_gettime(CLOCK_REALTIME, &now);
 	*d = (struct daemon){
 		.source = *source,
-		.config = config,
 		.started_at = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec,
 		.lock_fd = -1,
 		.metrics = metrics_new(),
 	};
-	pthread_mutex_init(&d->config_lock, NULL);
-	pthread_mutex_init(&d->cidr_lock, NULL);
+	slot_init(&d->config, &config->shared);
+	pod_cidr_init(&d->pod_cidr, config->state, config->cni_conf_dir);
 	uv_loop_init(&d->loop);
 	for (size_t i = 0; i < ARRAY_SIZE(handlers); i++) {
 		uv_signal_init(&d->loop, &d->signals[i]);
@@ -416,15 +418,14 @@ static void daemon_done(struct daemon *d)
 	if (d->has_sweeper)
 		pthread_join(d->sweeper, NULL);
 	rpc_server_free(d->server);
-	for (size_t i = 0; i < DAEMON_SERVICES; i++)
+	for (size_t i = 0; i < SERVICES; i++)
 		service_free(d->services[i]);
 	puller_free(d->puller);
 	store_close(d->store);
-	uv_loop_close(&d->loop); /* after all threads have ended: they use its descriptors */
+	uv_loop_close(&d->loop); /* after all threads have ended: they use the loop's descriptors */
 	metrics_free(d->metrics);
-	config_unref(d->config);
-	pthread_mutex_destroy(&d->cidr_lock);
-	pthread_mutex_destroy(&d->config_lock);
+	slot_done(&d->config);
+	pod_cidr_done(&d->pod_cidr);
 	mem_close_fd(&d->lock_fd);
 }
 
@@ -434,14 +435,14 @@ int daemon_run(const struct config_source *source, struct config *config, struct
 	int r;
 
 	daemon_init(&d, source, config);
-	r = start_daemon(&d, e);
+	r = start_daemon(&d, config, e);
 	if (r == 0) {
 		log_event(LOG_INFO, "ready", "version", HAWSER_VERSION, "listen",
 			  d.activated ? "LISTEN_FDS" : config->listen, "root", config->root,
 			  "state", config->state, NULL);
 		notify_send("READY=1");
 	} else if (d.server) {
-		stop_server(&d, 0);
+		stop_server(&d, config, 0);
 	} else {
 		close_handles(&d);
 	}

@@ -71,7 +71,7 @@ static int print(const char *text, struct hw_err *e)
 static int run_action(const struct flags *flags, struct hw_err *e)
 {
 	const struct config_source source = { flags->file, flags->file_given, flags->values };
-	AUTO(config_unref) struct config *config = NULL;
+	AUTO(shared_unref) struct config *config = NULL;
 	autofree char *text = NULL;
 	int r;
 

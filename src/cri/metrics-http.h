@@ -16,7 +16,8 @@
 struct metrics_http;
 struct uv_loop_s;
 
-/* Listens on @address; @owner is used for a unix socket. write() appends the metrics to @b. */
+/* Listens on @address. A unix socket gets the mode and the owner in @owner. write() appends the
+ * metrics to @b. */
 int metrics_http_open(struct uv_loop_s *loop, const struct config_address *address,
 		      const struct socket_owner *owner, void (*write)(void *ctx, struct buf *b),
 		      void *ctx, struct metrics_http **ret_http, struct hw_err *e);

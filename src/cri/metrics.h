@@ -3,7 +3,7 @@
  * cri/metrics.h - counters of calls, and metrics in Prometheus' text format 0.0.4
  *
  * What:  counts calls by method and status code, and measures their duration. Formats
- *        these metrics, metrics of the process, and single numbers.
+ *        these metrics, metrics of the process, and any other gauge or counter.
  * Rules: counting is allowed from any thread and takes no lock. All methods are added
  *        before the first call.
  */

@@ -4,26 +4,56 @@
  *
  * How:   the schema version is stored in PRAGMA user_version and checked before
  *        anything is written. Each migration sets its version number in the same
- *        transaction. The journal is a write-ahead log. Caches are small, so that
- *        the daemon uses little memory.
+ *        transaction. The journal is a write-ahead log, and a thread copies it to
+ *        the database (see "checkpoints" below). Caches are small, so that the
+ *        daemon uses little memory.
  */
 #include "db/db.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <sqlite3.h>
 
+#include "base/log.h"
+#include "base/os/thread.h"
 #include "base/str.h"
 
 #define DB_MODE 0600
+#define CACHE	"PRAGMA cache_size = -128; PRAGMA temp_store = MEMORY;"
+
+/* See "checkpoints" below. Pages have 4 KiB. */
+#define CHECKPOINT_PAGES   256
+#define LOG_PAGES_MAX	   1024
+#define LOG_BYTES_MAX	   "4194304" /* LOG_PAGES_MAX pages */
+#define CHECKPOINT_BUSY_MS 100	     /* to wait for readers, which are short */
+
+enum checkpoint { CHECKPOINT_NONE, CHECKPOINT_PASSIVE, CHECKPOINT_RESTART };
+
+/* All zero in a handle that only reads. */
+struct checkpointer {
+	/* used by the thread that commits */
+	int asked_at;  /* length of the log when a checkpoint was requested last, in pages */
+	int waited_at; /* length of the log when a commit waited last */
+	bool has_thread;
+	pthread_t thread;
+
+	pthread_mutex_t lock; /* protects the rest */
+	pthread_cond_t changed;
+	enum checkpoint wanted, running;
+	bool stop;
+	bool failed; /* the last checkpoint failed, and the error was logged */
+};
 
 struct db {
 	sqlite3 *handle;
 	char *path;
+	bool writes; /* the checkpointer is used */
+	struct checkpointer checkpointer;
 };
 
 /* The errno of each primary result code. All other codes are programming errors. */
@@ -54,12 +84,17 @@ static int db_errno(struct db *db, int code)
 	return EINVAL;
 }
 
-/* Sets the last error of this handle: "PATH: ACTION: MESSAGE", with SQLite's message. */
+static void request_checkpoint(struct db *db, enum checkpoint kind);
+
+/* Sets the last error of this handle: "PATH: ACTION: MESSAGE", with SQLite's message. If the disk is
+ * full, a checkpoint may make blocks of the log available. */
 static int db_error(struct db *db, int code, const char *action, struct hw_err *e)
 {
 	int error = db_errno(db, code);
 	const char *message = db->handle ? sqlite3_errmsg(db->handle) : sqlite3_errstr(code);
 
+	if (error == ENOSPC && db->writes)
+		request_checkpoint(db, CHECKPOINT_PASSIVE);
 	return err_text(e, -error, "%s: %.128s: %s", db->path, action, message);
 }
 
@@ -213,6 +248,171 @@ void db_transaction_done(struct db_transaction *c)
 	c->db = NULL;
 }
 
+/* ---- checkpoints ---------------------------------------------------------------- */
+
+/*
+ * A checkpoint copies the write-ahead log to the database and syncs both. SQLite would do that in
+ * the commit that makes the log longer than a limit; here a thread does it, with its own connection.
+ * The first checkpoint starts the thread, db_close() ends it. The connection is opened and closed by
+ * SQLite, which knows all connections of the process, so it releases no locks of the others.
+ *
+ *	after CHECKPOINT_PAGES more pages   PASSIVE: blocks neither readers nor writers
+ *	after LOG_PAGES_MAX more pages      RESTART, and the commit waits for it
+ *	when a write fails with ENOSPC      PASSIVE: the next commit may need no new blocks
+ *
+ * After a PASSIVE checkpoint of the whole log, the next commit starts the log again at its beginning.
+ * That is the usual case. If commits follow each other without a pause, each checkpoint misses those
+ * that were made while it ran, and the log would grow forever. A commit must then wait until the
+ * thread has caught up. It waits in the hook: it is complete, and its handle holds no lock. RESTART
+ * excludes writers and waits for readers. If the commit did not wait, the next BEGIN could fail with
+ * -EBUSY. TRUNCATE made commits slower when measured, probably as the file must grow again.
+ * A read transaction that does not end makes the log grow in any case;
+ * journal_size_limit makes the file small again after that.
+ */
+
+static int open_handle(struct db *db, const char *path, int flags, int busy_ms, struct hw_err *e);
+
+static int open_checkpoint_handle(const char *path, struct db **ret_db, struct hw_err *e)
+{
+	AUTO(db_close) struct db *db = mem_new(sizeof(*db));
+	int r;
+
+	r = open_handle(db, path, SQLITE_OPEN_READWRITE, CHECKPOINT_BUSY_MS, e);
+	if (r < 0)
+		return r;
+	/* sqlite3_wal_checkpoint_v2() ignores a log that the connection has not read before */
+	r = db_exec(db, CACHE "PRAGMA synchronous = FULL; PRAGMA schema_version", e);
+	if (r < 0)
+		return r;
+	*ret_db = take_ptr(db);
+	return 0;
+}
+
+/* @own: the thread's connection, opened by the first call */
+static int checkpoint(const char *path, enum checkpoint kind, struct db **own, struct hw_err *e)
+{
+	int mode =
+		kind == CHECKPOINT_RESTART ? SQLITE_CHECKPOINT_RESTART : SQLITE_CHECKPOINT_PASSIVE;
+	int code, r;
+
+	if (!*own) {
+		r = open_checkpoint_handle(path, own, e);
+		if (r < 0)
+			return r;
+	}
+	code = sqlite3_wal_checkpoint_v2((*own)->handle, NULL, mode, NULL, NULL);
+	/* busy: readers needed a part of the log; the next checkpoint copies the rest */
+	if (code == SQLITE_OK || (code & 0xff) == SQLITE_BUSY)
+		return 0;
+	return db_error(*own, code, "checkpoint", e);
+}
+
+/* The thread that commits cannot report the error: its commit has succeeded. Call it with the lock
+ * held. Only the first of several failures is logged. */
+static void note_result(struct checkpointer *c, int r, const struct hw_err *e)
+{
+	if (r < 0 && !c->failed)
+		log_warn("%s", e->msg);
+	c->failed = r < 0;
+}
+
+static void *run_checkpoints(void *arg)
+{
+	AUTO(db_close) struct db *own = NULL;
+	struct db *db = arg;
+	struct checkpointer *c = &db->checkpointer;
+	struct hw_err e;
+	int r;
+
+	pthread_mutex_lock(&c->lock);
+	for (;;) {
+		while (!c->stop && c->wanted == CHECKPOINT_NONE)
+			pthread_cond_wait(&c->changed, &c->lock);
+		if (c->stop)
+			break;
+		c->running = c->wanted;
+		c->wanted = CHECKPOINT_NONE;
+		pthread_mutex_unlock(&c->lock);
+		r = checkpoint(db->path, c->running, &own, &e);
+		pthread_mutex_lock(&c->lock);
+		note_result(c, r, &e);
+		c->running = CHECKPOINT_NONE;
+		pthread_cond_broadcast(&c->changed);
+	}
+	pthread_mutex_unlock(&c->lock);
+	return NULL;
+}
+
+/* RESTART returns when the checkpoint has ended. */
+static void request_checkpoint(struct db *db, enum checkpoint kind)
+{
+	struct checkpointer *c = &db->checkpointer;
+	struct hw_err e;
+	int r;
+
+	pthread_mutex_lock(&c->lock);
+	if (!c->has_thread) {
+		r = thread_start(run_checkpoints, db, &c->thread, &e);
+		c->has_thread = r == 0;
+		if (r < 0) {
+			err_ctx(&e, "%s: checkpoint", db->path);
+			note_result(c, r, &e);
+		}
+	}
+	if (c->has_thread) {
+		c->wanted = kind;
+		pthread_cond_broadcast(&c->changed);
+		while (kind == CHECKPOINT_RESTART && (c->wanted == kind || c->running == kind))
+			pthread_cond_wait(&c->changed, &c->lock);
+	}
+	pthread_mutex_unlock(&c->lock);
+}
+
+/* SQLite calls this after each commit. @pages: length of the log, including pages that are already
+ * in the database */
+static int on_commit(void *arg, sqlite3 *handle, const char *schema, int pages)
+{
+	struct db *db = arg;
+	struct checkpointer *c = &db->checkpointer;
+
+	(void)handle;
+	(void)schema;
+	if (pages < c->asked_at) /* the log started again */
+		c->asked_at = c->waited_at = 0;
+	if (pages - c->waited_at >= LOG_PAGES_MAX) {
+		c->asked_at = c->waited_at = pages;
+		request_checkpoint(db, CHECKPOINT_RESTART);
+	} else if (pages - c->asked_at >= CHECKPOINT_PAGES) {
+		c->asked_at = pages;
+		request_checkpoint(db, CHECKPOINT_PASSIVE);
+	}
+	return SQLITE_OK; /* another value would be the result of the COMMIT */
+}
+
+/* Replaces SQLite's own hook, which runs a checkpoint in the thread that commits. */
+static void start_checkpoints(struct db *db)
+{
+	pthread_mutex_init(&db->checkpointer.lock, NULL);
+	pthread_cond_init(&db->checkpointer.changed, NULL);
+	sqlite3_wal_hook(db->handle, on_commit, db);
+	db->writes = true;
+}
+
+static void stop_checkpoints(struct db *db)
+{
+	struct checkpointer *c = &db->checkpointer;
+
+	if (c->has_thread) {
+		pthread_mutex_lock(&c->lock);
+		c->stop = true;
+		pthread_cond_broadcast(&c->changed);
+		pthread_mutex_unlock(&c->lock);
+		pthread_join(c->thread, NULL);
+	}
+	pthread_mutex_destroy(&c->lock);
+	pthread_cond_destroy(&c->changed);
+}
+
 /* ---- opening ------------------------------------------------------------------ */
 
 static int check_version(struct db *db, const struct db_options *options, size_t *ret_version,
@@ -293,11 +493,11 @@ int db_open(const char *path, const struct db_options *options, struct db **ret_
 	if (r < 0)
 		return r;
 	r = db_exec(db,
-		    "PRAGMA cache_size = -128; PRAGMA temp_store = MEMORY;"
-		    "PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 256;",
+		    CACHE "PRAGMA journal_mode = WAL; PRAGMA journal_size_limit = " LOG_BYTES_MAX,
 		    e);
 	if (r < 0)
 		return r;
+	start_checkpoints(db);
 	r = db_exec(db,
 		    options->durable ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL",
 		    e);
@@ -318,7 +518,7 @@ int db_open_reader(struct db *first, int busy_ms, struct db **ret_db, struct hw_
 	r = open_handle(db, first->path, SQLITE_OPEN_READONLY, busy_ms, e);
 	if (r < 0)
 		return r;
-	r = db_exec(db, "PRAGMA cache_size = -128; PRAGMA temp_store = MEMORY", e);
+	r = db_exec(db, CACHE, e);
 	if (r < 0)
 		return r;
 	*ret_db = take_ptr(db);
@@ -329,6 +529,8 @@ void db_close(struct db *db)
 {
 	if (!db)
 		return;
+	if (db->writes)
+		stop_checkpoints(db);
 	sqlite3_close(db->handle);
 	free(db->path);
 	free(db);

@@ -9,6 +9,10 @@
  *        db_query_done(). Unless stated otherwise, functions that return int return
  *        0 or a negative errno: -ENOSPC, -EBUSY (locked by another handle), -EUCLEAN
  *        (damaged), -EEXIST (constraint violated), -EINVAL (invalid statement) ...
+ *        Commits do not wait for checkpoints of the write-ahead log: a thread runs
+ *        them, and logs a failure. It starts with the first checkpoint. Only while
+ *        commits follow each other without a pause, one of them waits for each
+ *        4 MiB of log.
  *
  *	AUTO(db_query_done) struct db_query q = { 0 };
  *	r = db_query(db, "SELECT size FROM files WHERE name = ?", DB_VALUES(DB_TEXT(name)), &q, e);
@@ -45,7 +49,9 @@ int db_open(const char *path, const struct db_options *options, struct db **ret_
  * first handle. Never open and close the file in any other way: that would release SQLite's locks,
  * because POSIX locks belong to the process. */
 int db_open_reader(struct db *first, int busy_ms, struct db **ret_db, struct hw_err *e);
-void db_close(struct db *db); /* accepts NULL; all queries must have ended */
+/* Accepts NULL. All queries must have ended. The last handle of a database copies the write-ahead
+ * log to the database and deletes it. */
+void db_close(struct db *db);
 
 AUTO_DEFINE(db_close, struct db);
 

@@ -13,8 +13,10 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sqlite3.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -22,7 +24,9 @@
 #include <unistd.h>
 
 #include "base/os/file.h"
+#include "base/os/thread.h"
 #include "base/str.h"
+#include "base/time.h"
 
 static const char *const v1[] = { "CREATE TABLE t (k TEXT PRIMARY KEY, n INTEGER, b BLOB)" };
 static const char *const v2[] = {
@@ -352,9 +356,280 @@ static void killed_writer(void **state)
 	db_close(db);
 }
 
+/* ---- checkpoints ---------------------------------------------------------------- */
+
+#define PAGE 4096
+
+/* SQLite's writes to the database file, which only a checkpoint makes. */
+static struct {
+	ino_t inode;
+	pthread_t committer;
+	atomic_int by_committer, by_others;
+	atomic_int error; /* errno of all of them; 0: they succeed */
+	atomic_bool hold; /* they wait while this is set */
+} writes;
+
+static ssize_t watch_write(int fd, const void *data, size_t len, off_t offset)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0 || st.st_ino != writes.inode)
+		return pwrite(fd, data, len, offset);
+	atomic_fetch_add(pthread_equal(pthread_self(), writes.committer) ? &writes.by_committer
+									 : &writes.by_others,
+			 1);
+	while (atomic_load(&writes.hold))
+		time_sleep(1);
+	if (atomic_load(&writes.error)) {
+		errno = atomic_load(&writes.error);
+		return -1;
+	}
+	return pwrite(fd, data, len, offset);
+}
+
+/* Which of the two SQLite uses depends on how it was built. */
+static void set_write(sqlite3_syscall_ptr f)
+{
+	sqlite3_vfs *vfs = sqlite3_vfs_find(NULL);
+
+	assert_int_equal(vfs->xSetSystemCall(vfs, "pwrite", f), SQLITE_OK);
+	assert_int_equal(vfs->xSetSystemCall(vfs, "pwrite64", f), SQLITE_OK);
+}
+
+static void watch_writes(void **state)
+{
+	struct db_fixture *p = *state;
+	struct stat st;
+
+	assert_int_equal(stat(p->path, &st), 0);
+	writes.inode = st.st_ino;
+	writes.committer = pthread_self();
+	writes.by_committer = writes.by_others = writes.error = 0;
+	writes.hold = false;
+	set_write((sqlite3_syscall_ptr)watch_write);
+}
+
+static int checkpoint_teardown(void **state)
+{
+	set_write(NULL);
+	return fixture_teardown(state);
+}
+
+/* Makes @n commits of more than one page each. */
+static void commit_many(struct db *db, int n)
+{
+	for (int i = 0; i < n; i++)
+		run_sql(db, "INSERT INTO t VALUES (hex(randomblob(8)), 1, zeroblob(4000))");
+}
+
+/* Waits until another thread has written to the database @n times. */
+static void await_writes(int n)
+{
+	int64_t deadline = time_deadline(20000);
+
+	while (atomic_load(&writes.by_others) < n) {
+		assert_true(!time_has_passed(deadline));
+		time_sleep(1);
+	}
+}
+
+static off_t log_size(void **state)
+{
+	struct db_fixture *p = *state;
+	autofree char *log = str_printf("%s-wal", p->path);
+	struct stat st = { 0 };
+
+	return stat(log, &st) < 0 ? -1 : st.st_size;
+}
+
+static size_t count_threads(void)
+{
+	struct stat st;
+
+	assert_int_equal(stat("/proc/self/task", &st), 0);
+	return st.st_nlink - 2;
+}
+
+static void thread_checkpoints(void **state)
+{
+	struct db *db = open_db(state, &options_v1);
+	size_t threads = count_threads();
+
+	watch_writes(state);
+	commit_many(db, 50);
+	assert_int_equal(count_threads(), threads);
+	commit_many(db, 250);
+	await_writes(200);
+	assert_int_equal(count_threads(), threads + 1);
+	assert_int_equal(writes.by_committer, 0);
+	db_close(db);
+	assert_int_equal(count_threads(), threads);
+	assert_int_equal(log_size(state), -1);
+}
+
+/* With a commit that waits, this test would not end. */
+static void commits_do_not_wait(void **state)
+{
+	struct db *db = open_db(state, &options_v1);
+
+	watch_writes(state);
+	writes.hold = true;
+	commit_many(db, 100);
+	await_writes(1);
+	commit_many(db, 100);
+	assert_int_equal(get_int(db, "SELECT count(*) FROM t"), 200);
+	assert_int_equal(writes.by_others, 1);
+	writes.hold = false;
+	db_close(db);
+	assert_true(writes.by_committer + writes.by_others > 200);
+}
+
+struct reader {
+	struct db *db;
+	atomic_bool stop;
+	int rounds;
+};
+
+static void *read_often(void *arg)
+{
+	struct reader *reader = arg;
+
+	for (; !atomic_load(&reader->stop); reader->rounds++, time_sleep(1))
+		if (get_int(reader->db, "SELECT count(*) FROM t WHERE n = 1") < 0)
+			return reader;
+	return NULL;
+}
+
+static void log_is_bounded(void **state)
+{
+	static const struct db_options options = { v1, ARRAY_SIZE(v1), .busy_ms = 50 };
+	struct db *db = open_db(state, &options);
+	struct reader reader = { 0 };
+	off_t longest = 0;
+	pthread_t thread;
+	struct hw_err e;
+	void *failed;
+
+	assert_int_equal(db_open_reader(db, 50, &reader.db, &e), 0);
+	assert_int_equal(thread_start(read_often, &reader, &thread, &e), 0);
+	for (int i = 0; i < 2000; i++) { /* 19 pages each, without a pause */
+		run_sql(db,
+			"INSERT OR REPLACE INTO t VALUES (hex(randomblob(1)), 1, zeroblob(57000))");
+		if (log_size(state) > longest)
+			longest = log_size(state);
+	}
+	reader.stop = true;
+	pthread_join(thread, &failed);
+	assert_null(failed);
+	assert_true(reader.rounds > 0);
+	assert_true(longest > 256 * PAGE);
+	assert_true(longest < 8 * 1024 * PAGE); /* a busy machine may delay the reader */
+	db_close(reader.db);
+	db_close(db);
+	assert_int_equal(log_size(state), -1);
+}
+
+/* Reads with SQLite alone, as another program does. */
+static int foreign_int(const char *path, const char *sql)
+{
+	sqlite3_stmt *stmt = NULL;
+	sqlite3 *handle = NULL;
+	int n;
+
+	assert_int_equal(sqlite3_open_v2(path, &handle, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_prepare_v2(handle, sql, -1, &stmt, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
+	n = sqlite3_column_int(stmt, 0);
+	sqlite3_finalize(stmt);
+	sqlite3_close(handle);
+	return n;
+}
+
+#define DAMAGED "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check <> 'ok'"
+
+static void closed_database_is_complete(void **state)
+{
+	struct db_fixture *p = *state;
+	struct db *db = open_db(state, &options_v1);
+
+	commit_many(db, 600);
+	db_close(db);
+	assert_int_equal(log_size(state), -1);
+	assert_int_equal(foreign_int(p->path, "SELECT count(*) FROM t"), 600);
+	assert_int_equal(foreign_int(p->path, DAMAGED), 0);
+}
+
+static void failed_checkpoint(void **state)
+{
+	struct db_fixture *p = *state;
+	struct db *db = open_db(state, &options_v1);
+	autofree char *log = str_printf("%s/filler", p->dir);
+	autoclose int before = dup(STDERR_FILENO);
+	autoclose int fd = open(log, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	AUTO(buf_done) struct buf text = { 0 };
+
+	assert_true(before >= 0 && fd >= 0);
+	watch_writes(state);
+	writes.error = ENOSPC;
+	dup2(fd, STDERR_FILENO);
+	commit_many(db, 600);
+	dup2(before, STDERR_FILENO);
+	assert_true(writes.by_others > 1);
+	assert_int_equal(writes.by_committer, 0);
+	read_file(log, &text);
+	buf_putc(&text, '\0');
+	assert_non_null(strstr(text.data, "x.db: checkpoint: database or disk is full"));
+	assert_null(strstr(strstr(text.data, "checkpoint") + 1, "checkpoint"));
+	writes.error = 0;
+	db_close(db);
+	assert_int_equal(log_size(state), -1);
+	assert_int_equal(foreign_int(p->path, "SELECT count(*) FROM t"), 600);
+}
+
+/* The child reports each commit; the parent kills it after some of them. */
+static void killed_during_checkpoints(void **state)
+{
+	struct db_fixture *p = *state;
+	int reported = 0;
+
+	for (int round = 0; round < 5; round++) {
+		int pipe_fds[2];
+		pid_t pid;
+		char byte;
+
+		assert_int_equal(pipe(pipe_fds), 0);
+		pid = fork();
+		if (pid == 0) {
+			struct db *db = open_db(state, &options_v1);
+
+			for (;;) {
+				commit_many(db, 1);
+				if (write(pipe_fds[1], "", 1) != 1)
+					_exit(1);
+			}
+		}
+		close(pipe_fds[1]);
+		for (int i = 0; i < 125 + 37 * round; i++, reported++)
+			assert_int_equal(read(pipe_fds[0], &byte, 1), 1);
+		kill(pid, SIGKILL);
+		while (read(pipe_fds[0], &byte, 1) == 1)
+			reported++;
+		close(pipe_fds[0]);
+		assert_int_equal(waitpid(pid, NULL, 0), pid);
+		db_close(open_db(state, &options_v1));
+		assert_in_range(foreign_int(p->path, "SELECT count(*) FROM t"), reported,
+				reported + round + 1); /* a kill may hide one report */
+		assert_int_equal(foreign_int(p->path, DAMAGED), 0);
+	}
+}
+
 #define TEST(name, f)                                                                              \
 	{                                                                                          \
 		name, f, fixture_setup, fixture_teardown                                           \
+	}
+#define CHECKPOINT_TEST(name, f)                                                                   \
+	{                                                                                          \
+		name, f, fixture_setup, checkpoint_teardown                                        \
 	}
 
 int main(void)
@@ -376,6 +651,17 @@ int main(void)
 		     another_handle_writes),
 		TEST("db: a write to a full disk fails, and committed rows are kept", no_space),
 		TEST("db: after the process is killed, committed changes are kept", killed_writer),
+		CHECKPOINT_TEST("db: a thread of its own runs checkpoints, none of the commits",
+				thread_checkpoints),
+		CHECKPOINT_TEST("db: commits do not wait for a checkpoint", commits_do_not_wait),
+		TEST("db: the log stays short beside a reader if commits follow without a pause",
+		     log_is_bounded),
+		TEST("db: closing after many commits leaves a complete database and no log",
+		     closed_database_is_complete),
+		CHECKPOINT_TEST("db: a checkpoint that fails is logged once, and commits succeed",
+				failed_checkpoint),
+		TEST("db: a kill between commits and checkpoints loses no commit",
+		     killed_during_checkpoints),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,7 +6,7 @@
  *        layers, each in its own thread, into the pipe that came with the request
  *        (image/protocol/job.h).
  * Rules: the fetcher reads the host's files first, then switches to an unprivileged user without
- *        capabilities. It writes only to descriptors that it has received.
+ *        capabilities. It writes only to file descriptors that it has received.
  *        An error is sent before the pipe is closed, so that it arrives before the unpacker's error
  *        about a truncated archive.
  */
@@ -20,8 +20,8 @@
 int fetcher_run(int socket);
 
 /* Wait for a job without a timeout; also used by the supervisor. *ret_message: the message as
- * received. It contains secrets, see erase_job_message(), and the archive's descriptor if there is
- * one. Return: 0; -EPIPE: the socket was closed; or negative errno */
+ * received. It contains secrets, see erase_job_message(), and the archive's file descriptor if
+ * there is one. Return: 0; -EPIPE: the socket was closed; or negative errno */
 int receive_job(int socket, struct job_message *ret_message, struct fetch_job *ret_job,
 		struct hw_err *e);
 /* Overwrite the content of a message that contains secrets. */

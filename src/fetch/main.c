@@ -4,7 +4,7 @@
  *
  * What:  the daemon starts it for each pull and load; it is not for direct use. Standard input is a
  *        socket for the job and the results (image/protocol/job.h). The image comes from a
- *        registry, or from an archive whose descriptor comes with the job.
+ *        registry, or from an archive whose file descriptor comes with the job.
  * Rules: exits when the socket is closed. Exit status 0: success; 1: failed, the reason was sent on
  *        the socket; 2: no job was received.
  */

@@ -46,7 +46,7 @@ enum layer_state { PENDING, RUNNING, READY, REFETCH, REFETCHED, DONE };
 
 struct layer_task {
 	const struct job_layer *plan;
-	int root; /* a descriptor, since the daemon may rename the directory of a DONE layer */
+	int root; /* file descriptor, since the daemon may rename the directory of a DONE layer */
 	enum layer_state state;
 	bool fetched, unpacked;
 	bool has_blob; /* the fetcher has a file to store the blob in */
@@ -70,7 +70,7 @@ struct supervisor {
 };
 
 /* The fetcher also exits when its socket is closed, and an unpacker when its pipe is closed. The
- * signal only makes it faster. */
+ * signal only makes them exit sooner. */
 static void stop_fetcher(struct supervisor *s)
 {
 	mem_close_fd(&s->fetcher);
@@ -203,7 +203,7 @@ static int complete_layer(struct supervisor *s, size_t i, struct hw_err *e)
 	if (l->state != READY && l->state != REFETCHED)
 		return 0;
 	l->state = DONE;
-	hw_strings_free(&l->result.implied); /* the daemon does not need them */
+	hw_strings_free(&l->result.implied); /* the daemon does not need these paths */
 	step.unpacked = json = unpacked_encode(&l->result);
 	r = job_send_table(s->daemon, JOB_LAYER, job_step_fields, &step, -1, s->job->idle_ms, e);
 	return r < 0 ? r : 1;

@@ -21,7 +21,6 @@
 #define READ_SIZE	(64 << 10)
 #define RESULT_UNPACKED 'u'
 #define RESULT_FAILED	'f'
-#define GRPC_INTERNAL	13
 
 /* Descriptors of the child besides 0 to 2; all others are closed. */
 enum { FD_ARCHIVE = 3, FD_RESULT, FD_ROOT, FD_RECIPE, FD_END };
@@ -92,8 +91,7 @@ static int run_unpacker(const struct fetch_job *job, const struct job_layer *lay
 		json = unpacked_encode(&result);
 		return send_result(RESULT_UNPACKED, json);
 	}
-	json = hw_field_encode(job_failed_fields,
-			       &(struct job_failed){ -e.code, GRPC_INTERNAL, e.msg }, 0);
+	json = hw_field_encode(job_failed_fields, &(struct job_failed){ -e.code, e.msg }, 0);
 	send_result(RESULT_FAILED, json);
 	return 1;
 }
@@ -153,13 +151,8 @@ static int decode_result(const struct buf *received, struct unpacked *ret_unpack
 	if (received->len == 0)
 		return err_text(e, -EIO, "unpacker exited unexpectedly");
 	m.data = (struct buf){ .data = received->data + 1, .len = received->len - 1 };
-	if (received->data[0] == RESULT_FAILED) {
-		int r;
-
-		r = job_decode_failed(&m, e);
-		e->domain = HW_DOMAIN_NONE; /* the gRPC code is derived from errno */
-		return r;
-	}
+	if (received->data[0] == RESULT_FAILED)
+		return job_decode_failed(&m, e);
 	if (unpacked_decode(m.data.data, m.data.len, ret_unpacked, e) < 0)
 		return err_ctx(e, "result of the unpacker");
 	return 1;

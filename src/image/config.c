@@ -51,7 +51,8 @@ static const struct hw_field rootfs_fields[] = {
 	{ 0 },
 };
 
-/* The objects "config" and "rootfs" have offset 0 because they fill the same struct. */
+/* The objects "config" and "rootfs" have offset 0 because their keys are stored in struct document,
+ * too, not in a struct of their own. */
 static const struct hw_field document_fields[] = {
 	{ "created", HW_STRING, HW_AT(struct document, config.created),
 	  .help = "time of creation" },
@@ -116,8 +117,10 @@ int image_config_parse(const char *json, size_t len, struct image_config **ret_c
 		r = add_keys("ExposedPorts", d->ports, &c->ports, e);
 	if (r >= 0)
 		r = check_diff_ids(c, e);
-	if (r < 0)
+	if (r < 0) {
+		err_replace(e, -EINVAL, -EBADMSG);
 		return err_ctx(e, "image configuration");
+	}
 	digest_of(json, len, c->id);
 	*ret_config = take_ptr(c);
 	return 0;
@@ -136,7 +139,7 @@ void image_config_free(struct image_config *c)
 int image_config_check(const struct image_config *c, const struct manifest *m, struct hw_err *e)
 {
 	if (c->diff_ids.n != m->layers.n)
-		return err_text(e, -EINVAL,
+		return err_text(e, -EBADMSG,
 				"layer count mismatch: the image configuration lists %zu layers, "
 				"the manifest %zu",
 				c->diff_ids.n, m->layers.n);

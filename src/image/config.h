@@ -47,12 +47,12 @@ struct image_config {
 
 /*
  * Parse a configuration. @json must be the document exactly as received: its digest becomes the
- * image ID. Return: 0; -EINVAL: malformed; -EFBIG: too large; -EOPNOTSUPP: a diff ID is not SHA-256
+ * image ID. Return: 0; -EBADMSG: malformed; -EFBIG: too large; -EOPNOTSUPP: a diff ID is not SHA-256
  */
 int image_config_parse(const char *json, size_t len, struct image_config **ret_config,
 		       struct hw_err *e);
 void image_config_free(struct image_config *c);
-/* Check that the configuration has as many layers as the manifest. Return: 0 or -EINVAL */
+/* Check that the configuration has as many layers as the manifest. Return: 0 or -EBADMSG */
 int image_config_check(const struct image_config *c, const struct manifest *m, struct hw_err *e);
 
 /* In the functions below, the user is the part of "User" before the colon: 1003 in "1003:www". */

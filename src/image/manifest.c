@@ -4,7 +4,7 @@
  *
  * How:   one field table decodes both kinds. The fields that are present determine
  *        the kind; the document's media type and the Content-Type must agree with it.
- *        Then the digest of each descriptor is checked.
+ *        Then the digest of each OCI descriptor is checked.
  */
 #include "image/manifest.h"
 
@@ -192,9 +192,13 @@ int manifest_parse(const char *json, size_t len, const char *content_type,
 		   struct manifest **ret_manifest, struct hw_err *e)
 {
 	AUTO(manifest_free) struct manifest *m = mem_new(sizeof(*m));
+	int r;
 
-	if (parse_manifest(m, json, len, content_type, e) < 0)
+	r = parse_manifest(m, json, len, content_type, e);
+	if (r < 0) {
+		err_replace(e, -EINVAL, -EBADMSG);
 		return err_ctx(e, "manifest");
+	}
 	*ret_manifest = take_ptr(m);
 	return 0;
 }

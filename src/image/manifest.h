@@ -71,7 +71,7 @@ extern const char manifest_accept[]; /* value of the Accept header */
 enum manifest_kind manifest_kind_of(const char *media_type);
 /*
  * Parse a manifest or an index. @content_type is the Content-Type header that came with it, or
- * NULL. Return: 0; -EINVAL: malformed or contradictory; -EFBIG: too large; -EOPNOTSUPP: schema 1
+ * NULL. Return: 0; -EBADMSG: malformed or contradictory; -EFBIG: too large; -EOPNOTSUPP: schema 1
  * or an unsupported media type
  */
 int manifest_parse(const char *json, size_t len, const char *content_type,

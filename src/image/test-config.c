@@ -153,7 +153,7 @@ static void test_layer_count(void **state)
 
 	(void)state;
 	assert_int_equal(image_config_check(c, &one, &e), 0);
-	assert_int_equal(image_config_check(c, &two, &e), -EINVAL);
+	assert_int_equal(image_config_check(c, &two, &e), -EBADMSG);
 	assert_string_equal(
 		e.msg,
 		"layer count mismatch: the image configuration lists 1 layers, the manifest 2");

@@ -94,9 +94,9 @@ static void test_rejected(void **state)
 		int code;
 		const char *why;
 	} v[] = {
-		{ "", NULL, -EINVAL, "manifest: " },
-		{ "<html>", NULL, -EINVAL, "manifest: " },
-		{ "[]", NULL, -EINVAL, "manifest: " },
+		{ "", NULL, -EBADMSG, "manifest: " },
+		{ "<html>", NULL, -EBADMSG, "manifest: " },
+		{ "[]", NULL, -EBADMSG, "manifest: " },
 		{ "{}", NULL, -EOPNOTSUPP, "schemaVersion 0" },
 		{ "{\"schemaVersion\":3}", NULL, -EOPNOTSUPP, "schemaVersion 3" },
 		{ "{\"schemaVersion\":1,\"fsLayers\":[]}", NULL, -EOPNOTSUPP,
@@ -105,33 +105,33 @@ static void test_rejected(void **state)
 		  "schema 1 is not supported" },
 		{ "not JSON", DOCKER "distribution.manifest.v1+json", -EOPNOTSUPP,
 		  "schema 1 is not supported" },
-		{ "{\"schemaVersion\":2}", NULL, -EINVAL, "neither" },
-		{ "{\"schemaVersion\":2," CONFIG "}", NULL, -EINVAL, "neither" },
-		{ "{\"schemaVersion\":2," CONFIG ",\"layers\":[],\"manifests\":[]}", NULL, -EINVAL,
+		{ "{\"schemaVersion\":2}", NULL, -EBADMSG, "neither" },
+		{ "{\"schemaVersion\":2," CONFIG "}", NULL, -EBADMSG, "neither" },
+		{ "{\"schemaVersion\":2," CONFIG ",\"layers\":[],\"manifests\":[]}", NULL, -EBADMSG,
 		  "both manifests and layers" },
-		{ IMAGE, OCI "index.v1+json", -EINVAL,
+		{ IMAGE, OCI "index.v1+json", -EBADMSG,
 		  "does not match its Content-Type " OCI "index" },
-		{ INDEX(""), OCI "manifest.v1+json", -EINVAL,
+		{ INDEX(""), OCI "manifest.v1+json", -EBADMSG,
 		  "does not match its Content-Type " OCI "manifest" },
 		{ "{\"schemaVersion\":2,\"mediaType\":\"" OCI "index.v1+json\"," CONFIG
 		  ",\"layers\":[]}",
-		  NULL, -EINVAL, "does not match its media type " OCI "index" },
+		  NULL, -EBADMSG, "does not match its media type " OCI "index" },
 		{ "{\"schemaVersion\":2,\"mediaType\":\"x/y\"," CONFIG ",\"layers\":[]}", NULL,
 		  -EOPNOTSUPP, "unsupported media type \"x/y\"" },
 		{ "{\"schemaVersion\":2," CONFIG ",\"layers\":[{\"digest\":\"sha256:a\","
 		  "\"size\":1}]}",
-		  NULL, -EINVAL, "layers[0]: digest" },
+		  NULL, -EBADMSG, "layers[0]: digest" },
 		{ "{\"schemaVersion\":2," CONFIG ",\"layers\":[" LAYER ",{\"digest\":\"../../etc\","
 		  "\"size\":1}]}",
-		  NULL, -EINVAL, "layers[1]: digest" },
+		  NULL, -EBADMSG, "layers[1]: digest" },
 		{ "{\"schemaVersion\":2," CONFIG ",\"layers\":[{\"digest\":\"sha256:" A64
 		  "\",\"size\":-1}]}",
-		  NULL, -EINVAL, "size" },
-		{ "{\"schemaVersion\":2," CONFIG ",\"layers\":[{\"size\":1}]}", NULL, -EINVAL,
+		  NULL, -EBADMSG, "size" },
+		{ "{\"schemaVersion\":2," CONFIG ",\"layers\":[{\"size\":1}]}", NULL, -EBADMSG,
 		  "digest" },
 		{ "{\"schemaVersion\":2,\"config\":{\"digest\":\"x\",\"size\":1},\"layers\":[]}",
-		  NULL, -EINVAL, "config: digest" },
-		{ INDEX("{\"digest\":\"md5:00\",\"size\":1}"), NULL, -EINVAL, "manifests[0]" },
+		  NULL, -EBADMSG, "config: digest" },
+		{ INDEX("{\"digest\":\"md5:00\",\"size\":1}"), NULL, -EBADMSG, "manifests[0]" },
 	};
 
 	(void)state;

@@ -15,6 +15,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
@@ -27,7 +28,6 @@
 #include "net/netns.h"
 
 #define SYSCTL_VALUE_MAX 65536 /* the longest values have one or two pages */
-#define NOT_TRIED	 (-2)  /* mounting a private procfs has not been tried yet */
 
 /* Converts a name to a path under /proc/sys, by the rules of sysctl(8). Return: NULL if the name is
  * invalid */
@@ -66,20 +66,27 @@ static int sysctl_read_fd(int fd, const char *path, char **ret_value, struct hw_
 	return 0;
 }
 
+/* The private procfs; -1: it cannot be mounted */
+static int private_proc = -1;
+
+static void mount_private_proc(void)
+{
+	autoclose int fs = fsopen("proc", FSOPEN_CLOEXEC);
+
+	if (fs >= 0 && fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) >= 0)
+		private_proc = fsmount(fs, FSMOUNT_CLOEXEC, 0);
+}
+
 /* @pod: open the file in the private procfs, if that can be mounted */
 static int sysctl_open(const char *path, bool pod, int flags)
 {
-	static int proc = NOT_TRIED;
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	if (pod && proc == NOT_TRIED) {
-		autoclose int fs = fsopen("proc", FSOPEN_CLOEXEC);
-
-		proc = -1;
-		if (fs >= 0 && fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) >= 0)
-			proc = fsmount(fs, FSMOUNT_CLOEXEC, 0);
-	}
 	flags |= O_CLOEXEC | O_NOFOLLOW;
-	return pod && proc >= 0 ? openat(proc, path + strlen("/proc/"), flags) : open(path, flags);
+	if (pod)
+		pthread_once(&once, mount_private_proc);
+	return pod && private_proc >= 0 ? openat(private_proc, path + strlen("/proc/"), flags)
+					: open(path, flags);
 }
 
 static int sysctl_read_file(const char *path, bool pod, char **ret_value, struct hw_err *e)

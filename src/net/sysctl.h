@@ -2,11 +2,12 @@
 /*
  * net/sysctl.h - read and write sysctls, the files under /proc/sys
  *
- * How:   /proc/sys/net shows the namespace of the task that opens the file, so
+ * How:   /proc/sys/net shows the namespace of the thread that opens the file, so
  *        the file is opened inside the namespace netns_fd. Both -1 and SYSCTL_POD
  *        mean the current namespace; SYSCTL_POD is for a caller that has entered
  *        a pod's namespace to set several sysctls.
- * Rules: for single-threaded programs (see net/netns.h).
+ * Rules: threads may call these functions at the same time. During a call with a
+ *        netns_fd, the calling thread alone is in that namespace.
  *        A name is relative to /proc/sys with "/" between its parts, such as
  *        "net/ipv4/ip_forward". If its first separator is ".", dots and slashes
  *        are swapped: "net.ipv4.conf.eth0/100.forwarding" is a sysctl of

@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/os/thread.h"
+#include "base/str.h"
 #include "net/iface/forwarding.h"
 #include "net/rtnl/rtnl.h"
 #include "net/sysctl.h"
@@ -111,6 +113,60 @@ static void in_another_namespace(void **state)
 	assert_value(here, FORWARDING, "0");
 }
 
+#define TTL "net/ipv4/ip_default_ttl"
+
+struct writer {
+	int netns_fd, first;
+	pthread_barrier_t *barrier;
+	int mismatches;
+};
+
+/* Writes 100 values, each at the same time as the other thread, and reads them back. */
+static void *write_values(void *arg)
+{
+	struct writer *w = arg;
+
+	for (int i = 0; i < 100; i++) {
+		autofree char *want = str_printf("%d", w->first + i), *got = NULL;
+		struct hw_err e;
+
+		pthread_barrier_wait(w->barrier);
+		if (sysctl_write(w->netns_fd, TTL, want, &e) < 0)
+			w->mismatches++;
+		pthread_barrier_wait(w->barrier);
+		if (sysctl_read(w->netns_fd, TTL, &got, &e) < 0 || !str_equal(got, want))
+			w->mismatches++;
+	}
+	return NULL;
+}
+
+static void threads_in_two_namespaces(void **state)
+{
+	autoclose int a = -1, b = -1;
+	pthread_barrier_t barrier;
+	struct writer writers[2];
+	pthread_t threads[2];
+	struct hw_err e;
+
+	(void)state;
+	require_writable();
+	a = test_new_netns();
+	b = test_new_netns();
+	assert_true(sysctl_write(-1, TTL, "77", &e) >= 0);
+	pthread_barrier_init(&barrier, NULL, 2);
+	writers[0] = (struct writer){ a, 1, &barrier, 0 };
+	writers[1] = (struct writer){ b, 101, &barrier, 0 };
+	for (size_t i = 0; i < 2; i++)
+		assert_int_equal(thread_start(write_values, &writers[i], &threads[i], &e), 0);
+	for (size_t i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	pthread_barrier_destroy(&barrier);
+	assert_int_equal(writers[0].mismatches + writers[1].mismatches, 0);
+	assert_value(a, TTL, "100");
+	assert_value(b, TTL, "200");
+	assert_value(-1, TTL, "77");
+}
+
 static void values_of_several_words(void **state)
 {
 	struct hw_err e;
@@ -155,6 +211,9 @@ static void forwarding(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		/* first, so that both threads mount the private procfs */
+		{ "sysctl: threads write to two namespaces at the same time",
+		  threads_in_two_namespaces },
 		{ "sysctl: a value is written only when it differs", writes_when_different },
 		{ "sysctl: dots and slashes are swapped if the first separator is a dot",
 		  dots_and_slashes },

@@ -44,7 +44,7 @@ struct rpc_calls {
 	 * Not called after the threads of all handlers have ended. */
 	void (*wake)(void *ctx);
 	void *ctx;
-	pthread_mutex_t lock; /* of ready, and of ready_link, is_ready and is_done of all calls */
+	pthread_mutex_t lock; /* protects ready; in all calls: ready_link, is_ready, is_done */
 	struct list ready;    /* calls that the loop has to process */
 };
 

@@ -16,8 +16,9 @@
  *        client has cancelled it, its deadline has passed, the connection is lost, or
  *        the server stops. The handler is not interrupted, but its waits in
  *        rpc_receive() and rpc_send() fail.
- *        A client is *stalled* when it does not send the message, or does not read the response,
- *        that the handler waits for. The wait fails after the time rpc_config.stall_ms.
+ *        A client is *stalled* when the handler waits for the client to send a message or to read
+ *        the response, and the client does not do so. The wait fails after the time
+ *        rpc_config.stall_ms.
  *
  *	static int echo(struct rpc_call *call, void *ctx, struct hw_err *e)
  *	{

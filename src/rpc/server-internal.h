@@ -31,7 +31,7 @@ struct conn {
 	struct buf out; /* output that is not written yet, from out_at on */
 	size_t out_at;
 	int64_t stall_at; /* when a peer that does not read is dropped; TIME_NEVER: unset */
-	bool broken;	  /* conn_flush() must close it */
+	bool broken;	  /* conn_flush() must close the connection */
 };
 
 struct rpc_server {
@@ -52,7 +52,7 @@ struct rpc_server {
 	bool stopping;
 	int64_t close_idle_at; /* when connections without calls are closed */
 	int64_t close_all_at;  /* when all connections are closed */
-	unsigned open_handles; /* number of async and timer that are being closed */
+	unsigned open_handles; /* how many of async and timer are still being closed */
 	void (*stopped)(void *ctx);
 	void *stopped_ctx;
 };

@@ -56,7 +56,7 @@ struct rpc_stats {
 	unsigned long_calls; /* how many of these calls are long */
 };
 
-/* Creates a server without methods and sockets. @config is copied. */
+/* Creates a server that has no methods and no sockets yet. @config is copied. */
 int rpc_server_new(struct uv_loop_s *loop, const struct rpc_config *config,
 		   struct rpc_server **ret_server, struct hw_err *e);
 /* Adds methods. The table ends with { 0 } and is not copied; ctx is passed to the handlers. */

@@ -208,7 +208,8 @@ static void start_sleepers(struct fixture *f, struct rpc_client *client,
 
 	for (unsigned i = 0; i < n; i++)
 		streams[i] = open_stream(client, "Sleep", FOR_EVER);
-	/* this call makes the client read the server's limit of concurrent calls */
+	/* While the client waits for this response, it also receives the server's limit of
+	 * concurrent calls. Only then can it send all calls above. */
 	assert_int_equal(call_unary(client, "Echo", "all sent"), STATUS_OK);
 	wait_for(&f->sample.started, before + n);
 }
@@ -243,7 +244,7 @@ static void unary_calls(void **state)
 	assert_int_equal(call_unary(client, "Mute", ""), STATUS_INTERNAL);
 	assert_int_equal(call_unary(client, "Sleep", "1"), STATUS_OK);
 	assert_int_equal(call_unary(client, "Count", "2 10"),
-			 STATUS_UNIMPLEMENTED); /* two responses */
+			 STATUS_UNIMPLEMENTED); /* two responses to a unary call */
 	stop_server(f);
 	assert_int_equal(f->finished[STATUS_NOT_FOUND], 1);
 	assert_int_equal(f->finished[STATUS_UNIMPLEMENTED], 1);

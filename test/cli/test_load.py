@@ -376,7 +376,8 @@ def test_a_full_disk_is_reported_before_the_end_of_the_archive(tmp_path):
     feeder = subprocess.Popen(["cat"], stdin=zeros, stdout=loader.stdin)
     loader.stdin.close()
     errors = loader.stderr.read().decode()
-    assert loader.wait() == 1 and "not enough disk space for the archive" in errors, errors
+    assert loader.wait() == 1 and "out of disk space: load an archive: not enough disk space for the archive" in errors, errors
+    assert "hint: free disk space" in errors
     feeder.wait()
     zeros.close()
     assert d.leftovers() == []

@@ -2,8 +2,8 @@
 /*
  * cni/leaky.c - test plugin: link-and-file with a bug
  *
- * What:  creates the file before its name is in the record. If it is killed in
- *        between, the file is never deleted. The fault tests must detect that.
+ * What:  creates the file before its name is in the record. If the plugin is
+ *        killed in between, the file is never deleted. The fault tests must detect that.
  */
 #include "things.h"
 

@@ -536,7 +536,7 @@ def test_metrics_are_served_on_a_unix_socket(make, tmp_path):
     assert found["hawser_cri_call_seconds_bucket{" + service + 'Version",le="+Inf"}'] == 3
     assert found["hawser_images"] == 0 and found["process_threads"] >= 1
     assert found["process_resident_memory_bytes"] > 1 << 20
-    # plus the connection of the request
+    # process_open_fds includes the connection of the request for the metrics
     wait_until(lambda: len(os.listdir("/proc/%d/fd" % d.process.pid)) ==
                found["process_open_fds"] - 1)
     assert stat.S_IMODE(os.stat(path).st_mode) == 0o600

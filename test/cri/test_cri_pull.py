@@ -472,14 +472,18 @@ def test_a_failed_repair_removes_nothing(daemon, server):
 
 
 def test_repair_fetches_a_missing_layer_again(daemon, server):
-    server.add(image_with())
+    image = image_with()
+    server.add(image)
     assert pull(daemon, server.host + NAME)[0] == 0
     assert daemon.stop() == 0
     shutil.rmtree(file_of(daemon, "etc/name").parents[2])
     daemon.start()
     # the image is incomplete, so it is not reported
     assert daemon.call("ImageStatus", spec(server.host + NAME)) == (0, {})
-    assert [m[1] for m in verify(daemon, server.host + NAME)] == [DAMAGED]
+    repository = server.host + NAME.split(":")[0]
+    for name in (server.host + NAME, "%s@%s" % (repository, digest(image.manifest)), digest(image.config), digest(image.config)[7:19],
+                 "%s%s@%s" % (server.host, NAME, digest(image.manifest))):
+        assert [m[1] for m in verify(daemon, name)] == [DAMAGED]
     assert [m[1] for m in verify(daemon, server.host + NAME, repair=True)] == [REPAIRED] * 2
     assert daemon.call("ImageStatus", spec(server.host + NAME))[1]["image.id"]
 
@@ -586,7 +590,7 @@ def test_a_missing_or_damaged_image_cannot_be_saved(daemon, server):
     twice = Image([member("a", data=b"1") + member("a", data=b"2") + END])
     server.add(twice, "twice")
     assert pull(daemon, server.host + "/app:twice")[0] == 0
-    (blob,) = (daemon.dir / "root/layers").glob("*/blob")  # stored because of that
+    (blob,) = (daemon.dir / "root/layers").glob("*/blob")  # stored because the layer cannot be rebuilt
     assert blob.read_bytes() in save(daemon, server.host + "/app:twice")
     blob.unlink()
     with pytest.raises(grpc.RpcError) as caught:

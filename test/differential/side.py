@@ -8,8 +8,8 @@ How:   in a forked child, whose namespaces disappear when it ends. It sends its 
        through a pipe. ADD and CHECK use the plugins in directory ADDER, DEL those in DELETER. They
        are the same directory to run one side. They are two directories to test that one side's
        DEL cleans up after the other side's ADD; then only the leftovers are compared.
-       A chain runs as in libcni: each plugin gets the prevResult of the one before; DEL runs
-       backwards, with the last result since version 0.4.0.
+       A chain runs as in libcni: each plugin gets the result of the plugin before it as
+       prevResult; DEL runs backwards, with the last result if the version is 0.4.0 or later.
 """
 import ctypes
 import json

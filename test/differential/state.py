@@ -303,8 +303,8 @@ def send(s, data, to):
 
 
 def reach(tree, outside=False, seconds=0.4):
-    """Returns {"pod1 to host 10.1.0.1": True} if a datagram arrived and its answer came back. With
-    outside, the source address that the receiver saw instead of True."""
+    """Returns {"pod1 to host 10.1.0.1": True} if a datagram arrived and its answer came back. If
+    outside is set, the value is the source address that the receiver saw, instead of True."""
     if outside:
         tree = dict(tree, outside=OUTSIDE)
     sockets = {ns: endpoint(None if ns == "host" else ns) for ns in tree

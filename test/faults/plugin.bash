@@ -26,7 +26,7 @@ often() {
 }
 rarely() { [ "$every" -gt 1 ] || often "$@"; }
 
-# alone CASE...: run these cases without pod2, because it would have the same addresses
+# alone CASE...: run these cases without pod2, because pod2 would have the same addresses as pod1
 declare -A is_alone
 alone() {
 	local one

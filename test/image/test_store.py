@@ -220,7 +220,7 @@ def test_a_suppressed_sync_is_detected(root, tmp_path):
         shutil.copytree(copy, again)
         if find_violations(put(again, inject=(name, number)), again):
             detected.add(what)
-        else:  # of the syncs inside SQLite only the last one is checked
+        else:  # only the last of SQLite's own syncs is checked
             assert what not in ("tmp", "layers"), "suppressed %s %d was not detected" % (name, number)
     assert detected == {"tmp", "layers", "images.db-wal"}
 

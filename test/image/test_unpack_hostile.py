@@ -185,7 +185,7 @@ def test_a_root_that_is_not_a_directory_is_refused(layers):
 def test_a_tree_deeper_than_the_descriptor_limit_is_removed(layers):
     part = "/".join("d" * 180)
     data, here = b"", part
-    for i in range(15):  # each through a link to the end of the last one: 2700 levels
+    for i in range(15):  # each path starts with a link to the deepest directory so far: 2700 levels
         data += pax(path=here + "/x") + directory("x") + pax(linkpath=here) + symlink("l%d" % i, "")
         here = "l%d/%s" % (i, part)
     layers.unpack(pax(path="d/y") + directory("y") + data + member("d", data=b"new"))
@@ -198,7 +198,7 @@ def test_a_tree_deeper_than_the_descriptor_limit_is_removed(layers):
                                   base256(2**80, 12), b"-0000000001\0", b"77777777777x"])
 @pytest.mark.parametrize("kind", [b"0", b"5", b"x", b"L", b"S"])
 def test_an_invalid_size_is_refused(layers, size, kind):
-    if kind != b"5" or size != base256(2**63 - 1, 12):  # ignored for a directory
+    if kind != b"5" or size != base256(2**63 - 1, 12):  # this size is valid, and ignored for a directory
         layers.refused(member("f", kind, size=size))
     assert names(layers.root) == []
 
@@ -336,7 +336,7 @@ def test_a_recipe_does_not_use_the_disk_reserve(tmp_path):
     with disk(tmp_path, "size=20m"):
         layers = Layers(tmp_path)
         error = layers.refused(member(".wh..wh.junk", data=os.urandom(10 << 20)), "--reserve", 15 << 20)
-        assert free_bytes(tmp_path) >= 14 << 20  # the recipe is buffered
+        assert free_bytes(tmp_path) >= 14 << 20  # not exactly 15 MiB, because the recipe is buffered
     assert "not enough disk space for" in error
 
 
@@ -366,9 +366,10 @@ def test_a_stalled_archive_times_out(layers):
 def test_an_archive_truncated_anywhere_is_refused(layers):
     data = (pax(path="p/q") + member("f", data=b"x" * 700) + directory("d")
             + member("././@LongLink", b"L", b"long\0") + member("g", data=b"y"))
+    # the archive may end after a member or in the padding of a member
     whole = {0, *range(512 * 3 + 700, 512 * 5 + 1), 512 * 6, *range(512 * 9 + 1, 512 * 10)}
     for cut in range(0, len(data), 32):
-        if cut not in whole:  # after a member, or in its padding
+        if cut not in whole:
             assert "truncated tar archive: ends at byte" in layers.refused(data[:cut], end=b""), cut
         else:
             layers.unpack(data[:cut], end=b"")

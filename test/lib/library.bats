@@ -82,7 +82,7 @@ build_and_run_example() {
 @test "library: the shared library has its soname and only the expected dependencies" {
 	readelf -d "$LIBDIR/libhawser.so" >dynamic
 	grep -F 'Library soname: [libhawser.so.0]' dynamic
-	# except the library of a sanitizer, and ld-linux, which is linked for thread-local variables
+	# ignored: the library of a sanitizer, and ld-linux, which is linked for thread-local variables
 	diff <(sed -n 's/.*Shared library: \[\(.*\)\]/\1/p' dynamic | grep -v -e 'san\.so' -e '^ld-linux' | sort) - <<-END
 		libc.so.6
 		libjansson.so.4

@@ -146,7 +146,8 @@ s.recv(2000)' "$1" "${2:-100}"
 	call CHECK "$keys"
 	call DEL "$keys"
 	nothing_left
-	# also limits for both directions, limits of 0, which runtimes write for "no limit", subnets and egress
+	# limits for both directions, subnets and egress also override the configuration; limits of 0, which
+	# runtimes write for "no limit", do not
 	keys="$in,$out"',"runtimeConfig":{"bandwidth":{"ingressRate":24000000,"ingressBurst":2400000,"egressRate":32000000,
 		"egressBurst":3200000}}'
 	call ADD "$keys"
@@ -492,7 +493,7 @@ limits() {
 
 # ---- subnets ---------------------------------------------------------------------------------
 
-# sent LINK [-n NETNS]: print how many bytes passed the class for limited traffic of LINK
+# sent LINK [-n NETNS]: print how many bytes the class for limited traffic has sent on LINK
 sent() { tc "${@:2}" -s class show dev "$1" | awk '/^class htb 6877:1 /{ours = 1} ours && /Sent/ {print $2; exit}'; }
 
 # reach ADDRESS...: send a datagram to each address and back; print 1 for each direction that was limited, else 0
@@ -503,7 +504,7 @@ reach() {
 		there=$(sent eth0 -n one) back=$(sent host0)
 		ask "$address" 1000
 		there=$(($(sent eth0 -n one) - there)) back=$(($(sent host0) - back))
-		# packets that the kernel sends by itself are smaller
+		# packets that the kernel sends by itself have fewer than 1000 bytes
 		echo "$address $((there > 1000)) $((back > 1000))"
 	done
 }

@@ -49,7 +49,8 @@ only_bridge_left() {
 	[ -z "$(records)" ]
 }
 
-# reaches FROM ADDRESS: succeeds if netns FROM gets an answer from ADDRESS; a refused connection is one
+# reaches FROM ADDRESS: succeeds if netns FROM gets an answer from ADDRESS; a refused connection
+# counts as an answer
 reaches() {
 	ip netns exec "$1" python3 -c '
 import socket, sys
@@ -269,7 +270,7 @@ dad_of_pod() {
 	ip link set other address 02:00:00:00:00:00 master br7
 	[ "$(ip -j link show br7 | jq -r '.[].address')" = "$mac" ]
 	ip link del other
-	# uninstall does not remove an existing bridge
+	# uninstall does not remove a bridge that existed before the first ADD
 	del
 	hawser-plugin uninstall
 	ip link show br7
@@ -818,7 +819,9 @@ dad_of_pod() {
 	done
 	cat /tmp/lists
 	[ "$(grep -c 'RTM_GETADDR.*ifa_index=if_nametoindex("br7")' /tmp/lists)" = 2 ] # one for each family
-	[ "$(wc -l </tmp/lists)" = 2 ] # nothing else, except short directories such as the index: ".", ".." and this boot's
+	# No other list was read. Directories with at most three entries are not counted, such as the index, which has
+	# ".", ".." and the directory of this boot.
+	[ "$(wc -l </tmp/lists)" = 2 ]
 }
 
 @test "bridge: forty concurrent first ADDs, then forty concurrent DELs, leave only the bridge" {

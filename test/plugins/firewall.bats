@@ -191,7 +191,7 @@ for tries in range(20):
 
 # ---- FORWARD -----------------------------------------------------------------------------
 
-# steps: print only the expressions of rules from the input, without counters
+# steps: read rules from standard input, and print only their expressions, without counters
 steps() { grep '^  \[' | sed 's/pkts.*bytes [0-9]*/-/'; }
 
 @test "firewall: FORWARD has two rules for any number of pods, identical to rules added by iptables" {

@@ -38,7 +38,8 @@ held() {
 
 entries() { find "$leases/.hawser" -type l | wc -l; }
 
-# Debian's version prints an empty dns in 1.0.0, and the keys in another order; newer versions do not.
+# Debian's build of upstream's plugin prints an empty "dns" in results of CNI version 1.0.0, and prints the keys
+# in a different order; newer releases of the plugin do neither.
 normalize() { jq -S 'if .dns == {} then del(.dns) else . end'; }
 
 # same ID IPAM-KEYS [MORE]: assert that ADD of both plugins, on separate directories, returns the same

@@ -113,7 +113,7 @@ s.sendto(b"x", (sys.argv[1], 7777))' "$2"
 # elements MAP: list the keys of MAP; ours: list all elements that have an owner
 elements() { hawser-plugin rules --json | jq -c --arg map "$1" '[.[] | select(.set == $map) | .element | split(" : ")[0]] | sort'; }
 ours() { hawser-plugin rules --json | jq -c '[.[] | select(.owner) | .set + " " + (.element | split(" : ")[0])] | sort'; }
-# networks: count the chains of networks
+# networks: count the masquerading chains; each network has one
 networks() { nft list table inet hawser | grep -c 'chain masq_'; }
 
 # ---- traffic ---------------------------------------------------------------------------

@@ -39,8 +39,8 @@ teardown() {
 	nft flush ruleset
 }
 
-# set_bridge_nf 0|1: set whether rules see packets that a bridge forwards between its ports. By default they
-# see them if br_netfilter is loaded.
+# set_bridge_nf 0|1: set whether rules see packets that a bridge forwards between its ports. By default rules
+# see these packets if br_netfilter is loaded.
 set_bridge_nf() {
 	local file
 	for file in /proc/sys/net/bridge/bridge-nf-call-ip{,6}tables; do
@@ -432,7 +432,7 @@ near() { hawser-plugin rules --json | jq -c '[.[] | select(.set | startswith("ne
 	[ "$(nft list chain inet hawser snatbits | grep -c jump)" = 3 ]
 }
 
-@test "portmap: externalSetMarkChain is accepted, and portmap masquerades without it" {
+@test "portmap: externalSetMarkChain is accepted and ignored: portmap masquerades with its own rules" {
 	conf '{"externalSetMarkChain":"KUBE-MARK-MASQ"}'
 	pod c1 one
 	add c1 "$tcp"
@@ -773,7 +773,7 @@ call_c1() {
 	add c2 "$tcp"
 }
 
-@test "portmap: the commands that the error lists also free a port on one address with conditions, and no other port" {
+@test "portmap: the commands in the error also free a port that is mapped with a hostIP and conditions, and leave other ports alone" {
 	pod c1 one
 	pod c2 two
 	conf '{"conditionsV4":["ip saddr 192.0.2.2"]}'

@@ -17,7 +17,8 @@ call() {
 		"$1" <<<"{\"cniVersion\":\"$3\",\"name\":\"net\",\"type\":\"x\"${4:+,\"ipam\":$4}${5:+,$5}}"
 }
 
-# Debian's version prints an empty dns in 1.0.0, and the keys in another order; newer versions do not.
+# Debian's build of upstream's plugin prints an empty "dns" in results of CNI version 1.0.0, and prints the keys
+# in a different order; newer releases of the plugin do neither.
 normalize() { jq -S 'if .dns == {} then del(.dns) else . end'; }
 
 # same VERSION IPAM [MORE]: assert that ADD of both plugins returns the same result

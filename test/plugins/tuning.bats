@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # tuning compared with upstream's plugin (Debian's), each on a veth in its own namespace; then features that
-# only our plugin has: DEL restores sysctls and works with half of the state missing, CHECK of every attribute.
+# only our plugin has: DEL restores sysctls, and succeeds even if a part of the state is missing; CHECK compares
+# every attribute.
 bats_require_minimum_version 1.5.0
 load ../lib
 

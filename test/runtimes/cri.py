@@ -18,7 +18,7 @@ try:
     import grpc
     from google.protobuf import descriptor_pb2, message_factory
 except ImportError:
-    grpc = None  # Cri cannot be used; Crictl needs neither
+    grpc = None  # Cri cannot be used; Crictl does not need these modules
 
 NEEDED = {"RuntimeReady", "NetworkReady"}
 IMAGE = "hawser.test/busybox:1"

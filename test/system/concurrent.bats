@@ -80,7 +80,7 @@ state() {
 
 # ---- many at once ---------------------------------------------------------------------
 
-@test "concurrent: forty first ADDs at once on two networks, forty DELs and uninstall leave nothing behind" {
+@test "concurrent: the first forty ADDs, at once on two networks, then forty DELs and uninstall leave nothing behind" {
 	each_add() { add "$(type_of "$1")" "$1"; }
 	each_check() { check "$(type_of "$1")" "$1"; }
 	each_del() { del "$(type_of "$1")" "$1"; }
@@ -98,8 +98,8 @@ state() {
 }
 
 @test "concurrent: ADDs and DELs of 200 pods in different orders at the same time leave nothing behind" {
-	# ADD and DEL; the same twice; an ADD, which may fail, and a DEL at the same time; two DELs at the
-	# same time; DEL without a namespace
+	# One of: ADD, CHECK and DEL; ADD and DEL, twice; an ADD, which may fail, and a DEL at the same time; ADD and
+	# two DELs at the same time; DEL without a namespace
 	life() {
 		local type
 		type=$(type_of "$1")
@@ -127,8 +127,8 @@ waits_for() {
 	return 1
 }
 
-# hold TYPE COMMAND...: take the lock that a running ADD of plugin TYPE has, run COMMAND while a GC waits
-# for this lock, then release the lock
+# hold TYPE COMMAND...: take the same lock as an ADD of plugin TYPE would, run COMMAND while a GC waits for
+# this lock, then release the lock
 hold() {
 	local type=$1 lock gc
 	shift

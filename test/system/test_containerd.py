@@ -75,8 +75,8 @@ def steady_state():
 
 
 def source_seen(address, port=80, netns=None):
-    """The source address that the server there sees, for a request from this host or from one of
-    its namespaces; "" without an answer."""
+    """Send a request to a server, from this host or from one of its namespaces. Returns the source address
+    that the server sees, or "" without an answer."""
     prefix = ["ip", "netns", "exec", netns] if netns else []
     answer = subprocess.run(prefix + ["timeout", "10", "busybox", "nc", address, str(port)],
                             input=b"GET /cgi-bin/who HTTP/1.0\r\n\r\n", stdout=subprocess.PIPE)
@@ -138,7 +138,7 @@ class Pod:
         wait_until(lambda: source_seen(self.address))
 
     def source_seen(self, address, port=80):
-        """The source address that the server there sees, for a request from this pod."""
+        """Send a request to a server from this pod. Returns the source address that the server sees."""
         ask = "printf 'GET /cgi-bin/who HTTP/1.0\\r\\n\\r\\n' | nc -w 5 %s %d" % (address, port)
         return self.cri.exec(self.container, ["/bin/sh", "-c", ask]).strip().rpartition("\n")[2]
 
@@ -156,7 +156,7 @@ def daemon():
 
 @pytest.fixture
 def containerd(daemon):
-    """The daemon, without pods before and after the test."""
+    """The daemon. It has no pods before and after the test."""
     before = steady_state()
     yield daemon
     for pod in daemon.cri.pods():

@@ -8,9 +8,9 @@ What:  two hosts, each a namespace with its own pods and a neighbour; one has ou
        it and the source address that it saw.
 How:   all sockets belong to this process, which creates each in its namespace; all requests are
        sent at the same time. A request counts as answered only when the reply came back.
-       Pods a and b are on one bridge with ipMasq, c on another without, p and q are ptp with ipMasq,
-       d and e on a bridge and f on another, both with ingressPolicy same-bridge; g and h on one
-       with ingressPolicy isolated.
+       Pods a and b are on one bridge with ipMasq, c is on a bridge without ipMasq, p and q use ptp
+       with ipMasq; d and e are on one bridge and f on another, both with ingressPolicy same-bridge;
+       g and h are on a bridge with ingressPolicy isolated.
 Rules: our answers are those in MATRIX. Upstream's are the same, except for the rows in DIFFERENT,
        each with its reason, as in docs/compatibility.md.
 """
@@ -36,7 +36,7 @@ for program in ("ip", "nft"):
         pytest.skip(program + " is not installed", allow_module_level=True)
 
 SILENCE = 1.5  # seconds to wait for answers that must not come
-TIMEOUT = 20  # seconds to wait for those that must
+TIMEOUT = 20  # seconds to wait for answers that must come
 RESEND = 0.5  # seconds after which a lost datagram is sent again
 
 # ---- pods and networks --------------------------------------------------------------------------
@@ -151,7 +151,7 @@ MATRIX = """
     """
 
 # (to, port, family): requests that cannot be answered
-IMPOSSIBLE = {("localhost", 8080, "v6"), ("localhost", 8083, "v6")}  # nothing leaves ::1
+IMPOSSIBLE = {("localhost", 8080, "v6"), ("localhost", 8083, "v6")}  # packets from ::1 cannot leave the host
 
 # (from, to, port, family, protocol): the answer with upstream's plugins, and why ours differ
 DIFFERENT = {

@@ -1,7 +1,8 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 #
-# The second kernel has the features that the other tests in this directory need.
+# The kernel that test/uml/run boots (User Mode Linux) has the features that the other tests in this directory
+# need.
 load ../lib
 
 @test "uml: every link kind can be created" {

@@ -43,7 +43,7 @@ int file_replace(int dir, const char *path, const void *data, size_t len, mode_t
 		 unsigned flags, struct hw_err *e);
 /* Return: true for a name of the form .NAME~. @name must not contain a directory. */
 bool file_is_temporary(const char *name);
-/* Removes every .NAME~ whose writer is dead from a directory. Succeeds if the directory does not
+/* Removes from a directory every .NAME~ whose writer is dead. Succeeds if the directory does not
  * exist. */
 int file_sweep(int dir, const char *path, struct hw_err *e);
 

@@ -2,8 +2,9 @@
 /*
  * cli/cnitool/cnitool.h - options and commands of cnitool
  *
- * main() fills one struct tool and passes it to the command. It borrows its
- * strings from the command line and the environment.
+ * main() fills one struct cli, which is passed to the command that runs
+ * (cli/command.h). It borrows its strings from the command line and the
+ * environment.
  */
 #ifndef CLI_CNITOOL_CNITOOL_H
 #define CLI_CNITOOL_CNITOOL_H
@@ -11,8 +12,9 @@
 #include <hawser/cni.h>
 
 #include "base/err.h"
+#include "cli/command.h"
 
-struct tool {
+struct cli {
 	/* options and environment */
 	const char *conf_dir;	     /* --conf-dir, NETCONFPATH */
 	const char *plugin_path;     /* --cni-path, CNI_PATH */
@@ -20,8 +22,8 @@ struct tool {
 	const char *ifname;	     /* --ifname, CNI_IFNAME */
 	const char *args;	     /* CNI_ARGS; NULL or "": none */
 	const char *capability_args; /* CAP_ARGS; NULL: none */
-	int timeout_ms;		     /* --timeout; 0: no timeout */
-	bool json, names, yes;
+	int timeout;		     /* --timeout, seconds; 0: no timeout */
+	bool json;
 
 	/* derived from the options */
 	struct hw_strings plugin_dirs; /* plugin_path without empty entries; NULL at the end */
@@ -32,25 +34,25 @@ struct tool {
 	const char *network;
 	struct hw_conf *conf;
 	char *netns;
-	bool name_plugin; /* the library's errors do not name the plugin: fill .plugin */
+	bool name_plugin; /* store the plugin's name in .plugin: the library's errors lack it */
 	char plugin[64];  /* the last plugin that was searched for */
 };
 
-/* The commands. @args: the arguments after the command; their number is checked */
-int tool_add(struct tool *t, char **args, struct hw_err *e);
-int tool_check(struct tool *t, char **args, struct hw_err *e);
-int tool_del(struct tool *t, char **args, struct hw_err *e);
-int tool_gc(struct tool *t, char **args, struct hw_err *e);
-int tool_status(struct tool *t, char **args, struct hw_err *e);
-int tool_list(struct tool *t, char **args, struct hw_err *e);
-int tool_validate(struct tool *t, char **args, struct hw_err *e);
-int tool_versions(struct tool *t, char **args, struct hw_err *e);
+extern const struct command add_command, check_command, del_command, gc_command, status_command,
+	list_command, validate_command, versions_command;
 
+/* Completions of the arguments NETWORK and NETNS. */
+int complete_networks(struct cli *t, const char *word, struct hw_strings *words, struct hw_err *e);
+int complete_netns(struct cli *t, const char *word, struct hw_strings *words, struct hw_err *e);
+
+/* Fills t->plugin_dirs, which main() frees. */
+void tool_split_path(struct cli *t);
 /* Loads the network into t->conf, which main() frees. */
-int tool_load(struct tool *t, const char *network, struct hw_err *e);
+int tool_load(struct cli *t, const char *network, struct hw_err *e);
 /* Writes @text and a newline to standard output, and frees it. */
 int tool_print(char *text, struct hw_err *e);
 /* Writes an error to standard error: as text with a hint, or as JSON with --json. */
-void tool_report(const struct tool *t, const struct hw_err *e);
+void tool_report(const struct cli *t, const struct hw_err *e);
+void tool_report_usage_error(const struct cli *t, const char *msg, const char *hint);
 
 #endif

@@ -36,7 +36,7 @@ static const struct hw_field error_fields[] = {
 };
 
 /* Return: the hint, or NULL */
-static char *find_hint(const struct tool *t, const struct hw_err *e)
+static char *find_hint(const struct cli *t, const struct hw_err *e)
 {
 	if (strstr(e->msg, "failed to find plugin") || strstr(e->msg, "no paths provided"))
 		return str_printf(
@@ -73,7 +73,7 @@ static char *find_hint(const struct tool *t, const struct hw_err *e)
 
 /* An error of ADD or DEL names the plugin: plugin type="T" failed (add): ... For other
  * errors, t->plugin is the name. */
-static char *find_plugin(const struct tool *t, const struct hw_err *e)
+static char *find_plugin(const struct cli *t, const struct hw_err *e)
 {
 	static const char prefix[] = "plugin type=\"";
 	const char *at = strstr(e->msg, prefix);
@@ -83,7 +83,8 @@ static char *find_plugin(const struct tool *t, const struct hw_err *e)
 	return *t->plugin ? str_copy(t->plugin) : NULL;
 }
 
-void tool_report(const struct tool *t, const struct hw_err *e)
+/* Frees @hint. */
+static void print_error(const struct cli *t, const struct hw_err *e, char *hint)
 {
 	char message[sizeof(e->msg) + sizeof(e->details)];
 	struct tool_error r = {
@@ -93,7 +94,7 @@ void tool_report(const struct tool *t, const struct hw_err *e)
 		.network = str_copy(t->network),
 		.file = str_copy(t->conf ? hw_conf_file(t->conf) : NULL),
 		.plugin = find_plugin(t, e),
-		.hint = find_hint(t, e),
+		.hint = hint,
 	};
 	AUTO(buf_done) struct buf b = { 0 };
 
@@ -118,4 +119,17 @@ void tool_report(const struct tool *t, const struct hw_err *e)
 	}
 	fputs(b.data, stderr);
 	hw_field_clear(error_fields, &r);
+}
+
+void tool_report(const struct cli *t, const struct hw_err *e)
+{
+	print_error(t, e, find_hint(t, e));
+}
+
+void tool_report_usage_error(const struct cli *t, const char *msg, const char *hint)
+{
+	struct hw_err e;
+
+	err_text(&e, -EINVAL, "%s", msg);
+	print_error(t, &e, str_copy(hint));
 }

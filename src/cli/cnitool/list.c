@@ -16,9 +16,19 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "cli/table.h"
 #include "cni/name.h"
 #include "cni/runtime/conf.h"
 #include "cni/version.h"
+
+static struct {
+	bool names;
+} given;
+
+static const struct option_entry list_options[] = {
+	{ "names", .help = "print only the names of valid networks", .flag = &given.names },
+	{ 0 },
+};
 
 /* ---- list ------------------------------------------------------------------------ */
 
@@ -66,7 +76,7 @@ static void fill_info(const struct hw_conf *conf, struct network_info *n)
 
 /* Makes all checks that do not run a plugin.
  * @earlier: the networks that a search by name finds before this one */
-static int check_network(const struct tool *t, const struct hw_list *earlier,
+static int check_network(const struct cli *t, const struct hw_list *earlier,
 			 const struct network_info *n, struct hw_err *e)
 {
 	const struct network_info *others = earlier->v;
@@ -86,7 +96,7 @@ static int check_network(const struct tool *t, const struct hw_list *earlier,
 	return r;
 }
 
-static void add_network(const struct tool *t, const char *file, struct hw_list *networks)
+static void add_network(const struct cli *t, const char *file, struct hw_list *networks)
 {
 	AUTO(hw_conf_free) struct hw_conf *conf = NULL;
 	struct network_info n = { .file = str_copy(file) };
@@ -119,45 +129,30 @@ static char *join(const struct hw_strings *list)
 	return buf_take(&b);
 }
 
-static int max_width(int width, const char *text)
+static void print_networks(const struct hw_list *networks)
 {
-	int len = strlen(text);
-
-	return len > width ? len : width;
-}
-
-static void print_table(const struct hw_list *networks)
-{
+	static const struct table_column columns[] = {
+		{ "NETWORK" }, { "VERSION" }, { "PLUGINS" }, { "FILE" }, { "STATE" },
+	};
 	const struct network_info *v = networks->v;
-	int name = 7, plugins = 7, file = 4;
+	AUTO(table_done) struct table t = TABLE(columns);
 
 	for (size_t i = 0; i < networks->n; i++) {
-		autofree char *joined = join(&v[i].plugins);
-
-		name = max_width(name, str_or(v[i].name, "-"));
-		plugins = max_width(plugins, joined);
-		file = max_width(file, v[i].file);
+		table_add(&t, str_copy(str_or(v[i].name, "-")));
+		table_add(&t, str_copy(str_or(v[i].version, "-")));
+		table_add(&t, join(&v[i].plugins));
+		table_add(&t, str_copy(v[i].file));
+		table_add(&t, str_copy(v[i].valid ? "valid" : v[i].error));
 	}
 	if (networks->n > 0)
-		printf("%-*s  VERSION  %-*s  %-*s  STATE\n", name, "NETWORK", plugins, "PLUGINS",
-		       file, "FILE");
-	for (size_t i = 0; i < networks->n; i++) {
-		autofree char *joined = join(&v[i].plugins);
-
-		printf("%-*s  %-7s  %-*s  %-*s  %s\n", name, str_or(v[i].name, "-"),
-		       str_or(v[i].version, "-"), plugins, joined, file, v[i].file,
-		       v[i].valid ? "valid" : v[i].error);
-	}
+		table_print(&t, stdout);
 }
 
-int tool_list(struct tool *t, char **args, struct hw_err *e)
+static int list_networks(const struct cli *t, struct hw_list *networks, struct hw_err *e)
 {
 	/* in the order in which a search by name reads the files */
 	static const char *const extensions[][3] = { { ".conflist" }, { ".conf", ".json" } };
-	AUTO(networks_done) struct hw_list networks = { 0 };
-	const struct network_info *v;
 
-	(void)args;
 	for (size_t i = 0; i < ARRAY_SIZE(extensions); i++) {
 		AUTO(hw_strings_free) struct hw_strings files = { 0 };
 		int r;
@@ -166,21 +161,67 @@ int tool_list(struct tool *t, char **args, struct hw_err *e)
 		if (r < 0)
 			return r;
 		for (size_t j = 0; j < files.n; j++)
-			add_network(t, files.v[j], &networks);
+			add_network(t, files.v[j], networks);
 	}
+	return 0;
+}
+
+static void add_valid_names(const struct hw_list *networks, struct hw_strings *names)
+{
+	const struct network_info *v = networks->v;
+
+	for (size_t i = 0; i < networks->n; i++)
+		if (v[i].valid)
+			strings_add(names, v[i].name);
+}
+
+static int run_list(struct cli *t, char **args, struct hw_err *e)
+{
+	AUTO(networks_done) struct hw_list networks = { 0 };
+	AUTO(hw_strings_free) struct hw_strings names = { 0 };
+	int r;
+
+	(void)args;
+	r = list_networks(t, &networks, e);
+	if (r < 0)
+		return r;
 	if (t->json)
 		return tool_print(hw_field_encode(list_fields, &networks, HW_JSON_PRETTY), e);
-	if (t->names) {
-		v = networks.v;
-		for (size_t i = 0; i < networks.n; i++)
-			if (v[i].valid)
-				puts(v[i].name);
+	if (given.names) {
+		add_valid_names(&networks, &names);
+		for (size_t i = 0; i < names.n; i++)
+			puts(names.v[i]);
 		return 0;
 	}
-	print_table(&networks);
+	print_networks(&networks);
 	if (networks.n == 0)
 		fprintf(stderr, "cnitool: no networks found in %s\n", t->conf_dir);
 	return 0;
+}
+
+const struct command list_command = {
+	.name = "list",
+	.args = "",
+	.run = run_list,
+	.summary = "list the configured networks",
+	.help = "Shows version, plugins and file of each network, and the error of each invalid "
+		"one.\n\n"
+		"examples:\n"
+		"  cnitool list\n"
+		"  cnitool list --json | jq '.networks[] | select(.valid)'\n",
+	.options = list_options,
+};
+
+int complete_networks(struct cli *t, const char *word, struct hw_strings *words, struct hw_err *e)
+{
+	AUTO(networks_done) struct hw_list networks = { 0 };
+	int r;
+
+	(void)word;
+	tool_split_path(t);
+	r = list_networks(t, &networks, e);
+	add_valid_names(&networks, words);
+	return r;
 }
 
 /* ---- validate ---------------------------------------------------------------------- */
@@ -195,7 +236,7 @@ static char *format_valid(const struct network_info *n)
 			  capabilities);
 }
 
-int tool_validate(struct tool *t, char **args, struct hw_err *e)
+static int run_validate(struct cli *t, char **args, struct hw_err *e)
 {
 	struct network_info n = { .valid = true };
 	char *text;
@@ -212,6 +253,20 @@ int tool_validate(struct tool *t, char **args, struct hw_err *e)
 	hw_field_clear(network_fields, &n);
 	return tool_print(text, e);
 }
+
+const struct command validate_command = {
+	.name = "validate",
+	.args = "NETWORK",
+	.min_args = 1,
+	.max_args = 1,
+	.run = run_validate,
+	.summary = "check the plugins of a network",
+	.help = "Checks that every plugin is installed and supports the network's version. Runs "
+		"the\n"
+		"plugins with VERSION; nothing is attached.\n\n"
+		"examples:\n"
+		"  cnitool validate demo\n",
+};
 
 /* ---- versions ---------------------------------------------------------------------- */
 
@@ -239,7 +294,7 @@ static void plugins_done(struct hw_list *plugins)
 
 AUTO_VALUE_DEFINE(plugins_done, struct hw_list);
 
-static int add_versions(const struct tool *t, const char *type, struct hw_list *plugins,
+static int add_versions(const struct cli *t, const char *type, struct hw_list *plugins,
 			struct hw_err *e)
 {
 	struct plugin_info p = { 0 };
@@ -255,8 +310,7 @@ static int add_versions(const struct tool *t, const char *type, struct hw_list *
 }
 
 /* @name: a plugin or a network; if both exist, the plugin is used */
-static int find_versions(struct tool *t, const char *name, struct hw_list *plugins,
-			 struct hw_err *e)
+static int find_versions(struct cli *t, const char *name, struct hw_list *plugins, struct hw_err *e)
 {
 	const char *const *dirs = (const char *const *)t->plugin_dirs.v;
 	autofree char *path = NULL;
@@ -274,7 +328,7 @@ static int find_versions(struct tool *t, const char *name, struct hw_list *plugi
 	return r;
 }
 
-int tool_versions(struct tool *t, char **args, struct hw_err *e)
+static int run_versions(struct cli *t, char **args, struct hw_err *e)
 {
 	AUTO(plugins_done) struct hw_list plugins = { 0 };
 	const struct plugin_info *v;
@@ -294,3 +348,15 @@ int tool_versions(struct tool *t, char **args, struct hw_err *e)
 	}
 	return 0;
 }
+
+const struct command versions_command = {
+	.name = "versions",
+	.args = "PLUGIN|NETWORK",
+	.min_args = 1,
+	.max_args = 1,
+	.run = run_versions,
+	.summary = "print the CNI versions that a plugin supports",
+	.help = "For a network, prints the versions of each of its plugins.\n\n"
+		"examples:\n"
+		"  cnitool versions bridge\n",
+};

@@ -12,6 +12,7 @@
 #include "cli/cnitool/cnitool.h"
 
 #include <errno.h>
+#include <glob.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,6 +30,15 @@
 #include "cni/version.h"
 
 #define ID_DIGITS 20
+
+static struct {
+	bool yes;
+} given;
+
+static const struct option_entry gc_options[] = {
+	{ "yes", 'y', .help = "do not ask for confirmation", .flag = &given.yes },
+	{ 0 },
+};
 
 struct tool_attachment {
 	struct hw_attach at;
@@ -123,7 +133,7 @@ static int set_capability_args(struct tool_attachment *a, const char *json, stru
 }
 
 /* @args: NETWORK NETNS */
-static int tool_attachment_init(struct tool_attachment *a, struct tool *t, char **args,
+static int tool_attachment_init(struct tool_attachment *a, struct cli *t, char **args,
 				struct hw_err *e)
 {
 	char digits[ID_DIGITS + 1];
@@ -145,12 +155,12 @@ static int tool_attachment_init(struct tool_attachment *a, struct tool *t, char 
 	a->at.netns = t->netns;
 	a->at.ifname = t->ifname;
 	a->at.cancel_fd = t->cancel_fd;
-	a->at.timeout_ms = t->timeout_ms;
+	a->at.timeout_ms = t->timeout * 1000;
 	return 0;
 }
 
 /* Prints the same bytes as upstream, without a final newline. On a terminal, a newline is added. */
-int tool_add(struct tool *t, char **args, struct hw_err *e)
+static int run_add(struct cli *t, char **args, struct hw_err *e)
 {
 	AUTO(hw_result_free) struct hw_result *result = NULL;
 	AUTO(tool_attachment_done) struct tool_attachment a = { 0 };
@@ -173,7 +183,7 @@ int tool_add(struct tool *t, char **args, struct hw_err *e)
 	return 0;
 }
 
-int tool_check(struct tool *t, char **args, struct hw_err *e)
+static int run_check(struct cli *t, char **args, struct hw_err *e)
 {
 	AUTO(tool_attachment_done) struct tool_attachment a = { 0 };
 	int r;
@@ -185,7 +195,7 @@ int tool_check(struct tool *t, char **args, struct hw_err *e)
 	return hw_check(t->cni, t->conf, &a.at, e);
 }
 
-int tool_del(struct tool *t, char **args, struct hw_err *e)
+static int run_del(struct cli *t, char **args, struct hw_err *e)
 {
 	AUTO(tool_attachment_done) struct tool_attachment a = { 0 };
 	int r;
@@ -196,10 +206,70 @@ int tool_del(struct tool *t, char **args, struct hw_err *e)
 	return hw_del(t->cni, t->conf, &a.at, e);
 }
 
+const struct command add_command = {
+	.name = "add",
+	.args = "NETWORK NETNS",
+	.min_args = 2,
+	.max_args = 2,
+	.run = run_add,
+	.summary = "attach a network namespace to a network",
+	.help = "Runs the network's plugins in order and prints the result as JSON. If a plugin "
+		"fails\n"
+		"or you press Ctrl-C, the attachment is undone.\n\n"
+		"examples:\n"
+		"  ip netns add pod && cnitool add demo /run/netns/pod\n"
+		"  CAP_ARGS='{\"portMappings\":[{\"hostPort\":8080,\"containerPort\":80,"
+		"\"protocol\":\"tcp\"}]}' \\\n"
+		"      cnitool add demo /run/netns/pod\n",
+};
+
+const struct command check_command = {
+	.name = "check",
+	.args = "NETWORK NETNS",
+	.min_args = 2,
+	.max_args = 2,
+	.run = run_check,
+	.summary = "check an attachment",
+	.help = "Succeeds and prints nothing if the attachment is still as add created it; "
+		"otherwise\n"
+		"prints the difference. The network's version must be 0.4.0 or later.\n\n"
+		"examples:\n"
+		"  cnitool check demo /run/netns/pod\n",
+};
+
+const struct command del_command = {
+	.name = "del",
+	.args = "NETWORK NETNS",
+	.min_args = 2,
+	.max_args = 2,
+	.run = run_del,
+	.summary = "detach a network namespace",
+	.help = "Also succeeds if the attachment or the namespace no longer exists.\n\n"
+		"examples:\n"
+		"  cnitool del demo /run/netns/pod\n",
+};
+
+/* The named namespaces, or files if a part of the path has been typed. */
+int complete_netns(struct cli *t, const char *word, struct hw_strings *words, struct hw_err *e)
+{
+	glob_t found;
+
+	(void)t;
+	(void)e;
+	if (*word) {
+		strings_add(words, ":file");
+	} else if (glob("/run/netns/*", 0, NULL, &found) == 0) {
+		for (size_t i = 0; i < found.gl_pathc; i++)
+			strings_add(words, found.gl_pathv[i]);
+		globfree(&found);
+	}
+	return 0;
+}
+
 /* ---- gc and status ------------------------------------------------------------------ */
 
 /* Reads one character from the terminal; Ctrl-C means no. */
-static bool read_yes(const struct tool *t)
+static bool read_yes(const struct cli *t)
 {
 	struct pollfd fds[] = { { .fd = STDIN_FILENO, .events = POLLIN },
 				{ .fd = t->cancel_fd, .events = POLLIN } };
@@ -212,14 +282,14 @@ static bool read_yes(const struct tool *t)
 	return answer == 'y' || answer == 'Y';
 }
 
-static int confirm_gc(const struct tool *t, struct hw_err *e)
+static int confirm_gc(const struct cli *t, struct hw_err *e)
 {
 	AUTO(hw_cached_list_free) struct hw_cached_list list = { 0 };
 	const char *network = hw_conf_name(t->conf);
 	size_t n = 0;
 	int r;
 
-	if (t->yes || !isatty(STDIN_FILENO))
+	if (given.yes || !isatty(STDIN_FILENO))
 		return 0;
 	r = hw_cached_attachments(t->cni, NULL, NULL, NULL, &list, e);
 	if (r < 0)
@@ -249,7 +319,7 @@ static int confirm_gc(const struct tool *t, struct hw_err *e)
 
 /* Passes an empty list of valid attachments, so that plugins also delete attachments that are
  * not in the cache; upstream passes no list. */
-int tool_gc(struct tool *t, char **args, struct hw_err *e)
+static int run_gc(struct cli *t, char **args, struct hw_err *e)
 {
 	static const struct hw_valid none[1];
 	int r;
@@ -262,7 +332,7 @@ int tool_gc(struct tool *t, char **args, struct hw_err *e)
 	return hw_gc(t->cni, t->conf, none, 0, e);
 }
 
-int tool_status(struct tool *t, char **args, struct hw_err *e)
+static int run_status(struct cli *t, char **args, struct hw_err *e)
 {
 	int r;
 
@@ -272,3 +342,35 @@ int tool_status(struct tool *t, char **args, struct hw_err *e)
 		return r;
 	return hw_status(t->cni, t->conf, e);
 }
+
+/* Upstream accepts a namespace for gc and status, and ignores it. */
+const struct command gc_command = {
+	.name = "gc",
+	.args = "NETWORK",
+	.min_args = 1,
+	.max_args = 2,
+	.run = run_gc,
+	.summary = "delete EVERY attachment of a network",
+	.help = "Detaches every container in the cache of this network, including those that "
+		"other\n"
+		"programs attached. Then runs the plugins with GC, so that they delete everything "
+		"else\n"
+		"of this network. On a terminal it first lists the attachments and asks for\n"
+		"confirmation; --yes skips the question.\n\n"
+		"examples:\n"
+		"  cnitool gc demo\n",
+	.options = gc_options,
+};
+
+const struct command status_command = {
+	.name = "status",
+	.args = "NETWORK",
+	.min_args = 1,
+	.max_args = 2,
+	.run = run_status,
+	.summary = "check that a network is ready",
+	.help = "Succeeds if containers can be attached now. Runs each plugin of the network with\n"
+		"STATUS if the network's version is 1.1.0 or later.\n\n"
+		"examples:\n"
+		"  cnitool status demo && echo ready\n",
+};

@@ -8,6 +8,7 @@
  *        same directory and renames it when it is complete. Archives are neither read
  *        from nor written to a terminal.
  */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -32,6 +33,33 @@
 #define PIECE	   (256 << 10)
 #define REDRAW_NS  (100 * 1000000)
 #define CLEAR_LINE "\r\033[K"
+
+static struct {
+	struct hw_strings names;
+	const char *output;
+	int format; /* enum Hawser__V1__ArchiveFormat */
+} given;
+
+#define FORMATS "oci|docker"
+static_assert(HAWSER__V1__ARCHIVE_FORMAT__ARCHIVE_ANY == 0 &&
+		      HAWSER__V1__ARCHIVE_FORMAT__ARCHIVE_OCI == 1 &&
+		      HAWSER__V1__ARCHIVE_FORMAT__ARCHIVE_DOCKER == 2,
+	      "the values of the option --format are those of the protocol");
+
+static const struct option_entry load_options[] = {
+	{ "name", 0, "NAME", "name for the image; repeatable (default: names in the archive)",
+	  .texts = &given.names },
+	{ "format", 0, FORMATS, "format of the archive (default: detect it)",
+	  .choice = &given.format },
+	{ 0 },
+};
+
+static const struct option_entry save_options[] = {
+	{ "output", 'o', "FILE", "write to FILE instead of standard output",
+	  .text = &given.output },
+	{ "format", 0, FORMATS, "format of the archive (default: oci)", .choice = &given.format },
+	{ 0 },
+};
 
 /* ---- progress line ---------------------------------------------------------------- */
 
@@ -75,28 +103,6 @@ static struct meter start_meter(const struct cli *cli, const char *what, int fd)
 }
 
 /* ---- load ------------------------------------------------------------------------ */
-
-/* @word: value of --format, or NULL */
-static int parse_format(const char *word, Hawser__V1__ArchiveFormat *ret, struct hw_err *e)
-{
-	static const struct {
-		const char *name;
-		Hawser__V1__ArchiveFormat format;
-	} formats[] = {
-		{ "oci", HAWSER__V1__ARCHIVE_FORMAT__ARCHIVE_OCI },
-		{ "docker", HAWSER__V1__ARCHIVE_FORMAT__ARCHIVE_DOCKER },
-	};
-
-	*ret = HAWSER__V1__ARCHIVE_FORMAT__ARCHIVE_ANY;
-	if (!word)
-		return 0;
-	for (size_t i = 0; i < ARRAY_SIZE(formats); i++)
-		if (str_equal(word, formats[i].name)) {
-			*ret = formats[i].format;
-			return 0;
-		}
-	return err_text(e, -EINVAL, "invalid value \"%s\" for --format: want oci or docker", word);
-}
 
 static int open_input(const char *path, int *ret_fd, struct hw_err *e)
 {
@@ -185,11 +191,10 @@ static int run_load(struct cli *cli, char **args, struct hw_err *e)
 	autoclose int fd = -1;
 	int r;
 
-	request.names = cli->load_names.v;
-	request.n_names = cli->load_names.n;
-	r = parse_format(cli->format, &request.format, e);
-	if (r == 0)
-		r = open_input(args[0], &fd, e);
+	request.names = given.names.v;
+	request.n_names = given.names.n;
+	request.format = (Hawser__V1__ArchiveFormat)given.format;
+	r = open_input(args[0], &fd, e);
 	if (r < 0)
 		return r;
 	if (load_archive(cli, fd, &request, &answer, e) < 0) {
@@ -204,16 +209,10 @@ static int run_load(struct cli *cli, char **args, struct hw_err *e)
 	return 0;
 }
 
-static const struct option_entry load_options[] = {
-	{ "name", 0, OPTION_TEXTS, offsetof(struct cli, load_names), "NAME",
-	  "name for the image; repeatable (default: names in the archive)" },
-	{ "format", 0, OPTION_TEXT, offsetof(struct cli, format), "oci|docker",
-	  "format of the archive (default: detect it)" },
-	{ 0 },
-};
-
-const struct cli_command load_command = {
+const struct command load_command = {
 	.name = "load",
+	.alias = "image load",
+	.group = "images",
 	.args = "[FILE]",
 	.max_args = 1,
 	.is_long = true,
@@ -343,24 +342,17 @@ static int run_save(struct cli *cli, char **args, struct hw_err *e)
 	request.images = args;
 	while (args[request.n_images])
 		request.n_images++;
-	r = parse_format(cli->format, &request.format, e);
-	if (r == 0)
-		r = open_output(cli->output, &out, e);
+	request.format = (Hawser__V1__ArchiveFormat)given.format;
+	r = open_output(given.output, &out, e);
 	if (r < 0)
 		return r;
 	return close_output(&out, save_archive(cli, &request, out.fd, e), e);
 }
 
-static const struct option_entry save_options[] = {
-	{ "output", 'o', OPTION_TEXT, offsetof(struct cli, output), "FILE",
-	  "write to FILE instead of standard output" },
-	{ "format", 0, OPTION_TEXT, offsetof(struct cli, format), "oci|docker",
-	  "format of the archive (default: oci)" },
-	{ 0 },
-};
-
-const struct cli_command save_command = {
+const struct command save_command = {
 	.name = "save",
+	.alias = "image save",
+	.group = "images",
 	.args = "IMAGE...",
 	.min_args = 1,
 	.max_args = -1,

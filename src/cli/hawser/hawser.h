@@ -2,8 +2,9 @@
 /*
  * cli/hawser/hawser.h - options, calls and output that the commands of hawser share
  *
- * What:  main() fills one struct cli and passes it to the command that runs. A
- *        command is a const struct in its own file, listed in hawser.c.
+ * What:  main() fills one struct cli, which is passed to the command that runs. A
+ *        command is a const struct (cli/command.h) in its own file, listed in
+ *        hawser.c. Its own options are static variables of that file.
  * Rules: strings of the command line are borrowed. Results go to standard output,
  *        progress and errors to standard error. An error is printed once, by main().
  *        text_clean() replaces control characters in every string of a runtime before
@@ -20,13 +21,13 @@
 #include "api/call.h"
 #include "base/err.h"
 #include "base/json/value.h"
-#include "cli/options.h"
+#include "cli/command.h"
 
 struct Runtime__V1__ImageStatusResponse; /* api/cri-v1.pb-c.h */
 
 /* Where an error comes from; the hint depends on it. */
 enum error_source {
-	ERROR_CALL,	   /* a call failed, or hawser itself did */
+	ERROR_CALL,	   /* a call failed, or hawser itself failed */
 	ERROR_CONNECT,	   /* connecting to the runtime failed */
 	ERROR_UNSUPPORTED, /* the runtime does not support hawser.v1 */
 };
@@ -35,32 +36,15 @@ struct cli {
 	/* options of all commands */
 	const char *runtime; /* --runtime */
 	int timeout;	     /* --timeout, seconds; 0: no timeout, -1: default of the command */
-	bool json, help, version;
+	bool json;
 
-	/* options of some commands */
-	bool quiet, names_only, long_format, force, repair, password_stdin;
-	const char *creds, *platform, *output, *format;
-	struct hw_strings load_names; /* --name */
-
-	const struct cli_command *command;
+	const struct command *command;
 	const char *socket; /* path, from --runtime */
 	struct rpc_client *client;
 	enum error_source error_source;
 };
 
-struct cli_command {
-	const char *name; /* one or two words */
-	const char *args;
-	int min_args, max_args; /* max_args -1: no limit */
-	bool is_long;		/* has a longer default timeout */
-	/* @args: the arguments after the command, and then NULL */
-	int (*run)(struct cli *cli, char **args, struct hw_err *e);
-	const char *summary;		    /* one line for the list of commands: "remove images" */
-	const char *help;		    /* details and examples, printed after the summary */
-	const struct option_entry *options; /* or NULL */
-};
-
-extern const struct cli_command pull_command, images_command, rmi_command, inspect_command,
+extern const struct command pull_command, images_command, rmi_command, inspect_command,
 	history_command, verify_command, load_command, save_command, info_command, version_command;
 
 /* ---- runtime.c: calls -------------------------------------------------------- */
@@ -87,10 +71,14 @@ bool is_unimplemented(const struct hw_err *e); /* true if the runtime does not s
 int image_status(struct cli *cli, const char *image, bool verbose,
 		 struct Runtime__V1__ImageStatusResponse **ret, struct hw_err *e);
 
+/* ---- images.c: completion ---------------------------------------------------- */
+
+int complete_images(struct cli *cli, const char *word, struct hw_strings *words, struct hw_err *e);
+
 /* ---- output.c: errors and results -------------------------------------------- */
 
 void report_error(const struct cli *cli, const struct hw_err *e);
-void report_usage_error(const struct cli *cli, const char *msg, char *hint); /* frees @hint */
+void report_usage_error(const struct cli *cli, const char *msg, const char *hint);
 
 void print_json(struct value *v); /* frees @v */
 /* Print a line with name and value; the value is cleaned. An empty value prints no line. */

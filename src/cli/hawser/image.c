@@ -105,8 +105,9 @@ static int run_inspect(struct cli *cli, char **args, struct hw_err *e)
 	return 0;
 }
 
-const struct cli_command inspect_command = {
+const struct command inspect_command = {
 	.name = "image inspect",
+	.group = "images",
 	.args = "IMAGE",
 	.min_args = 1,
 	.max_args = 1,
@@ -193,8 +194,9 @@ static int run_history(struct cli *cli, char **args, struct hw_err *e)
 	return 0;
 }
 
-const struct cli_command history_command = {
+const struct command history_command = {
 	.name = "image history",
+	.group = "images",
 	.args = "IMAGE",
 	.min_args = 1,
 	.max_args = 1,

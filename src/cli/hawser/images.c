@@ -22,12 +22,25 @@
 #include "cli/table.h"
 #include "cli/text.h"
 
+static struct {
+	bool long_format, quiet, names;
+} given;
+
+static const struct option_entry options[] = {
+	{ "long", 'l', .help = "also show age, user, and whether the image is pinned",
+	  .flag = &given.long_format },
+	{ "quiet", 'q', .help = "print only image IDs", .flag = &given.quiet },
+	{ "names", .help = "print only names", .flag = &given.names },
+	{ 0 },
+};
+
 static const struct table_column columns[] = {
 	{ "IMAGE", .cut = true }, { "ID" },   { "SIZE", .right = true },
 	{ "AGE", .right = true }, { "USER" }, { "PINNED" },
 };
 
-#define COLUMNS_SHORT 3
+#define COLUMNS_SHORT	   3
+#define COMPLETION_TIMEOUT 2 /* seconds */
 
 struct row {
 	char *name;
@@ -106,7 +119,7 @@ static void print_rows(struct cli *cli, const struct rows *rows)
 {
 	AUTO(table_done) struct table t = TABLE(columns);
 
-	if (!cli->long_format)
+	if (!given.long_format)
 		t.n_columns = COLUMNS_SHORT;
 	for (size_t i = 0; i < rows->n; i++) {
 		const Runtime__V1__Image *image = rows->v[i].image;
@@ -114,7 +127,7 @@ static void print_rows(struct cli *cli, const struct rows *rows)
 		table_add(&t, format_name(rows->v[i].name));
 		table_add(&t, text_short_id(image->id));
 		table_add(&t, text_size(image->size));
-		if (!cli->long_format)
+		if (!given.long_format)
 			continue;
 		table_add(&t, get_age(cli, image));
 		table_add(&t, image->uid ? str_printf("%lld", (long long)image->uid->value)
@@ -145,46 +158,74 @@ static void print_names(const struct rows *rows)
 
 /* ---- command --------------------------------------------------------------------- */
 
-static int run_images(struct cli *cli, char **args, struct hw_err *e)
+/* @name: NULL: all images. *rows points into *ret_list. */
+static int list_images(struct cli *cli, char *name, Runtime__V1__ListImagesResponse **ret_list,
+		       struct rows *rows, struct hw_err *e)
 {
 	Runtime__V1__ListImagesRequest request = RUNTIME__V1__LIST_IMAGES_REQUEST__INIT;
 	Runtime__V1__ImageFilter filter = RUNTIME__V1__IMAGE_FILTER__INIT;
 	Runtime__V1__ImageSpec spec = RUNTIME__V1__IMAGE_SPEC__INIT;
-	AUTO(api_free) Runtime__V1__ListImagesResponse *list = NULL;
-	AUTO(rows_done) struct rows rows = { 0 };
 
-	if (args[0]) {
-		spec.image = args[0];
+	if (name) {
+		spec.image = name;
 		filter.image = &spec;
 		request.filter = &filter;
 	}
-	if (image_call(cli, "ListImages", &request.base, &list, e) < 0)
+	if (image_call(cli, "ListImages", &request.base, ret_list, e) < 0)
 		return err_ctx(e, "list images");
-	for (size_t i = 0; i < list->n_images; i++)
-		add_image(&rows, list->images[i]);
-	if (rows.n)
-		qsort(rows.v, rows.n, sizeof(*rows.v), compare_rows);
+	for (size_t i = 0; i < (*ret_list)->n_images; i++)
+		add_image(rows, (*ret_list)->images[i]);
+	if (rows->n)
+		qsort(rows->v, rows->n, sizeof(*rows->v), compare_rows);
+	return 0;
+}
+
+static int run_images(struct cli *cli, char **args, struct hw_err *e)
+{
+	AUTO(api_free) Runtime__V1__ListImagesResponse *list = NULL;
+	AUTO(rows_done) struct rows rows = { 0 };
+	int r;
+
+	r = list_images(cli, args[0], &list, &rows, e);
+	if (r < 0)
+		return r;
 	if (cli->json)
 		print_json(message_to_json(&list->base));
-	else if (cli->quiet)
+	else if (given.quiet)
 		print_ids(list);
-	else if (cli->names_only)
+	else if (given.names)
 		print_names(&rows);
 	else
 		print_rows(cli, &rows);
 	return 0;
 }
 
-static const struct option_entry options[] = {
-	{ "long", 'l', OPTION_FLAG, offsetof(struct cli, long_format), NULL,
-	  "also show age, user, and whether the image is pinned" },
-	{ "quiet", 'q', OPTION_FLAG, offsetof(struct cli, quiet), NULL, "print only image IDs" },
-	{ "names", 0, OPTION_FLAG, offsetof(struct cli, names_only), NULL, "print only names" },
-	{ 0 },
-};
+/* Adds the names of all images; the shell waits for at most COMPLETION_TIMEOUT. */
+int complete_images(struct cli *cli, const char *word, struct hw_strings *words, struct hw_err *e)
+{
+	AUTO(api_free) Runtime__V1__ListImagesResponse *list = NULL;
+	AUTO(rows_done) struct rows rows = { 0 };
+	int r;
 
-const struct cli_command images_command = {
+	(void)word;
+	cli->timeout = COMPLETION_TIMEOUT;
+	r = runtime_socket(cli->runtime, &cli->socket, e);
+	if (r == 0)
+		r = list_images(cli, NULL, &list, &rows, e);
+	for (size_t i = 0; i < rows.n; i++) {
+		autofree char *name = text_clean(rows.v[i].name);
+
+		if (*name)
+			strings_add(words, name);
+	}
+	rpc_client_close(cli->client);
+	return r;
+}
+
+const struct command images_command = {
 	.name = "images",
+	.alias = "image ls",
+	.group = "images",
 	.args = "[IMAGE]",
 	.max_args = 1,
 	.run = run_images,

@@ -57,8 +57,9 @@ static int run_version(struct cli *cli, char **args, struct hw_err *e)
 	return r;
 }
 
-const struct cli_command version_command = {
+const struct command version_command = {
 	.name = "version",
+	.group = "runtime",
 	.args = "",
 	.run = run_version,
 	.summary = "show the versions of hawser and the runtime",
@@ -181,8 +182,9 @@ static int run_info(struct cli *cli, char **args, struct hw_err *e)
 	return 0;
 }
 
-const struct cli_command info_command = {
+const struct command info_command = {
 	.name = "info",
+	.group = "runtime",
 	.args = "",
 	.run = run_info,
 	.summary = "show the state of the runtime",

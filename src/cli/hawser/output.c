@@ -9,7 +9,9 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "api/call.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/text.h"
@@ -32,9 +34,10 @@ static const struct hw_field report_fields[] = {
 
 static const struct hint {
 	enum error_source source;
-	int code;			   /* errno for ERROR_CONNECT, else gRPC status code */
-	const struct cli_command *command; /* NULL: any */
+	int code;		       /* errno for ERROR_CONNECT, else gRPC status code */
+	const struct command *command; /* NULL: any */
 	const char *text;
+	const char *words; /* only for messages with these words; NULL: any */
 } hints[] = {
 	{ ERROR_CONNECT, ENOENT, NULL,
 	  "is hawser-cri running? Use --runtime unix:PATH for the socket of another runtime" },
@@ -61,6 +64,9 @@ static const struct hint {
 	  "check name and tag of the image; a private image may need --creds USER" },
 	{ ERROR_CALL, STATUS_NOT_FOUND, NULL, "run \"hawser images\" for a list of images" },
 	{ ERROR_CALL, STATUS_RESOURCE_EXHAUSTED, NULL,
+	  "free disk space on the file system of the images, for example with \"hawser rmi\"",
+	  API_DISK_FULL },
+	{ ERROR_CALL, STATUS_RESOURCE_EXHAUSTED, NULL,
 	  "the runtime is busy or short of resources: try again later" },
 };
 
@@ -69,7 +75,8 @@ static const char *find_hint(const struct cli *cli, const struct hw_err *e)
 	for (size_t i = 0; i < ARRAY_SIZE(hints); i++) {
 		const struct hint *h = &hints[i];
 
-		if (h->source != cli->error_source || (h->command && h->command != cli->command))
+		if (h->source != cli->error_source || (h->command && h->command != cli->command) ||
+		    (h->words && !strstr(e->msg, h->words)))
 			continue;
 		if (h->source == ERROR_CONNECT ? e->code == -h->code
 					       : e->domain == HW_DOMAIN_GRPC && e->wire == h->code)
@@ -113,14 +120,13 @@ void report_error(const struct cli *cli, const struct hw_err *e)
 	print_report(cli, &r);
 }
 
-void report_usage_error(const struct cli *cli, const char *msg, char *hint)
+void report_usage_error(const struct cli *cli, const char *msg, const char *hint)
 {
 	struct error_report r = { .code = (char *)status_name(STATUS_INVALID_ARGUMENT),
 				  .msg = (char *)msg,
-				  .hint = hint };
+				  .hint = (char *)hint };
 
 	print_report(cli, &r);
-	free(hint);
 }
 
 /* ---- results --------------------------------------------------------------------- */

@@ -29,6 +29,22 @@
 #define SECRET_MAX (64 << 10)	  /* a password may be a long token */
 #define FRAME_NS   (50 * 1000000) /* between frames; a change of state is shown at once */
 
+static struct {
+	const char *creds, *platform;
+	bool password_stdin, quiet;
+} given;
+
+static const struct option_entry options[] = {
+	{ "creds", 0, "USER[:PASSWORD]",
+	  "log in to the registry; without PASSWORD, hawser asks for it", .text = &given.creds },
+	{ "password-stdin", .help = "read the password from standard input",
+	  .flag = &given.password_stdin },
+	{ "platform", 0, "OS/ARCH[/VARIANT]",
+	  "pull for this platform (default: the runtime's platform)", .text = &given.platform },
+	{ "quiet", 'q', .help = "print only the image ID", .flag = &given.quiet },
+	{ 0 },
+};
+
 struct display {
 	struct progress progress;
 	bool silent; /* --quiet, --json */
@@ -89,27 +105,27 @@ static int prompt_for_password(const char *username, char **ret, struct hw_err *
 }
 
 /* Gets the credentials from the options. Prompts for the password if the options have none. */
-static int get_creds(const struct cli *cli, struct creds *ret, struct hw_err *e)
+static int get_creds(struct creds *ret, struct hw_err *e)
 {
-	const char *colon = cli->creds ? strchr(cli->creds, ':') : NULL;
+	const char *colon = given.creds ? strchr(given.creds, ':') : NULL;
 	int r = 0;
 
 	*ret = (struct creds){ 0 };
-	if (!cli->creds && cli->password_stdin)
+	if (!given.creds && given.password_stdin)
 		return err_text(e, -EINVAL, "--password-stdin requires --creds USER");
-	if (!cli->creds)
+	if (!given.creds)
 		return 0;
-	if (colon == cli->creds || !*cli->creds)
+	if (colon == given.creds || !*given.creds)
 		return err_text(e, -EINVAL,
 				"invalid value for --creds: want USER or USER:PASSWORD");
-	if (colon && cli->password_stdin)
+	if (colon && given.password_stdin)
 		return err_text(e, -EINVAL,
 				"--password-stdin conflicts with the password in --creds");
-	ret->username =
-		colon ? str_ncopy(cli->creds, (size_t)(colon - cli->creds)) : str_copy(cli->creds);
+	ret->username = colon ? str_ncopy(given.creds, (size_t)(colon - given.creds))
+			      : str_copy(given.creds);
 	if (colon)
 		ret->password = str_copy(colon + 1);
-	else if (cli->password_stdin)
+	else if (given.password_stdin)
 		r = read_password_from_stdin(&ret->password, e);
 	else
 		r = prompt_for_password(ret->username, &ret->password, e);
@@ -188,14 +204,14 @@ static int pull_hawser(struct cli *cli, const char *image, const struct creds *c
 	Hawser__V1__PullRequest request = HAWSER__V1__PULL_REQUEST__INIT;
 	Hawser__V1__Credentials credentials = HAWSER__V1__CREDENTIALS__INIT;
 	AUTO(rpc_stream_free) struct rpc_stream *stream = NULL;
-	struct display d = { .silent = cli->quiet || cli->json };
+	struct display d = { .silent = given.quiet || cli->json };
 	int r;
 
 	d.redraw = !d.silent && terminal_can_redraw(STDERR_FILENO);
 	credentials.username = creds->username;
 	credentials.password = creds->password;
 	request.image = (char *)image;
-	request.platform = (char *)str_or(cli->platform, "");
+	request.platform = (char *)str_or(given.platform, "");
 	request.credentials = creds->username ? &credentials : NULL;
 	r = hawser_stream(cli, "Pull", &request.base, &stream, e);
 	if (r == 0)
@@ -236,11 +252,11 @@ static int run_pull(struct cli *cli, char **args, struct hw_err *e)
 	autofree char *id = NULL, *ref = NULL, *line = NULL;
 	int r;
 
-	r = get_creds(cli, &creds, e);
+	r = get_creds(&creds, e);
 	if (r < 0)
 		return r;
 	r = pull_hawser(cli, args[0], &creds, &id, &ref, e);
-	if (r < 0 && is_unimplemented(e) && cli->platform)
+	if (r < 0 && is_unimplemented(e) && given.platform)
 		return hawser_failed(cli, "--platform", e);
 	if (r < 0 && is_unimplemented(e))
 		r = pull_cri(cli, args[0], &creds, &id, e);
@@ -257,24 +273,15 @@ static int run_pull(struct cli *cli, char **args, struct hw_err *e)
 		print_json(v);
 		return 0;
 	}
-	line = text_clean(cli->quiet || str_empty(ref) ? id : ref);
+	line = text_clean(given.quiet || str_empty(ref) ? id : ref);
 	printf("%s\n", line);
 	return 0;
 }
 
-static const struct option_entry options[] = {
-	{ "creds", 0, OPTION_TEXT, offsetof(struct cli, creds), "USER[:PASSWORD]",
-	  "log in to the registry; without PASSWORD, hawser asks for it" },
-	{ "password-stdin", 0, OPTION_FLAG, offsetof(struct cli, password_stdin), NULL,
-	  "read the password from standard input" },
-	{ "platform", 0, OPTION_TEXT, offsetof(struct cli, platform), "OS/ARCH[/VARIANT]",
-	  "pull for this platform (default: the runtime's platform)" },
-	{ "quiet", 'q', OPTION_FLAG, offsetof(struct cli, quiet), NULL, "print only the image ID" },
-	{ 0 },
-};
-
-const struct cli_command pull_command = {
+const struct command pull_command = {
 	.name = "pull",
+	.alias = "image pull",
+	.group = "images",
 	.args = "IMAGE",
 	.min_args = 1,
 	.max_args = 1,

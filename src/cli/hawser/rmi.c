@@ -17,6 +17,15 @@
 #include "cli/text.h"
 #include "rpc/grpc/status.h"
 
+static struct {
+	bool force;
+} given;
+
+static const struct option_entry options[] = {
+	{ "force", 'f', .help = "ignore images that do not exist", .flag = &given.force },
+	{ 0 },
+};
+
 static void print_untagged(char **names, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -40,7 +49,7 @@ static int find_and_remove(struct cli *cli, const char *name, struct value *remo
 
 	r = image_status(cli, name, false, &status, e);
 	if (r < 0)
-		return cli->force && status_from_err(e) == STATUS_NOT_FOUND ? 0 : r;
+		return given.force && status_from_err(e) == STATUS_NOT_FOUND ? 0 : r;
 	image = status->image;
 	spec.image = image->id;
 	request.image = &spec;
@@ -74,14 +83,10 @@ static int run_rmi(struct cli *cli, char **args, struct hw_err *e)
 	return errors_result(&errors, e);
 }
 
-static const struct option_entry options[] = {
-	{ "force", 'f', OPTION_FLAG, offsetof(struct cli, force), NULL,
-	  "ignore images that do not exist" },
-	{ 0 },
-};
-
-const struct cli_command rmi_command = {
+const struct command rmi_command = {
 	.name = "rmi",
+	.alias = "image rm",
+	.group = "images",
 	.args = "IMAGE...",
 	.min_args = 1,
 	.max_args = -1,

@@ -16,6 +16,15 @@
 #include "cli/json.h"
 #include "cli/text.h"
 
+static struct {
+	bool repair;
+} given;
+
+static const struct option_entry options[] = {
+	{ "repair", .help = "pull damaged layers again", .flag = &given.repair },
+	{ 0 },
+};
+
 struct verify_totals {
 	size_t layers, damaged, repaired, unchecked;
 	struct value *list; /* for --json */
@@ -49,7 +58,7 @@ static int verify_images(struct cli *cli, char **args, struct verify_totals *tot
 	request.images = args;
 	while (args[request.n_images])
 		request.n_images++;
-	request.repair = cli->repair;
+	request.repair = given.repair;
 	if (hawser_stream(cli, "Verify", &request.base, &stream, e) < 0)
 		return hawser_failed(cli, cli->command->name, e);
 	for (;;) {
@@ -92,19 +101,14 @@ static int run_verify(struct cli *cli, char **args, struct hw_err *e)
 	}
 	if (!totals.damaged)
 		return 0;
-	return err_text(e, -EBADMSG, "%zu of %zu layers are damaged%s", totals.damaged,
-			totals.layers,
-			cli->repair ? " and could not be repaired" : "; --repair pulls them again");
+	return err_text(
+		e, -EBADMSG, "%zu of %zu layers are damaged%s", totals.damaged, totals.layers,
+		given.repair ? " and could not be repaired" : "; --repair pulls them again");
 }
 
-static const struct option_entry options[] = {
-	{ "repair", 0, OPTION_FLAG, offsetof(struct cli, repair), NULL,
-	  "pull damaged layers again" },
-	{ 0 },
-};
-
-const struct cli_command verify_command = {
+const struct command verify_command = {
 	.name = "image verify",
+	.group = "images",
 	.args = "[IMAGE...]",
 	.max_args = -1,
 	.is_long = true,

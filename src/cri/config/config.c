@@ -358,9 +358,18 @@ static int add_location(const struct config_source *source, const struct buf *te
 		       yml_line(str_or(text->data, ""), text->len, e->msg));
 }
 
+static void config_free(void *object)
+{
+	struct config *c = object;
+
+	hw_field_clear(config_fields, c);
+	free(c->file);
+	free(c);
+}
+
 int config_load(const struct config_source *source, struct config **ret_config, struct hw_err *e)
 {
-	AUTO(config_unref) struct config *c = mem_new(sizeof(*c));
+	AUTO(shared_unref) struct config *c = mem_new(sizeof(*c));
 	AUTO(value_free) struct value *object = NULL;
 	AUTO(buf_done) struct buf text = { 0 };
 	struct value *v;
@@ -368,7 +377,7 @@ int config_load(const struct config_source *source, struct config **ret_config, 
 	bool missing;
 	int r;
 
-	c->refs = 1;
+	shared_init(&c->shared, config_free);
 	r = file_read(AT_FDCWD, source->file, YML_SIZE_MAX, &text, e);
 	missing = r == -ENOENT && !source->must_exist;
 	if (r < 0 && !missing)
@@ -417,24 +426,9 @@ struct config *config_merge(const struct config *now, const struct config *next,
 	}
 	r = field_decode(config_fields, new, merged, &e);
 	assert(r == 0);
-	merged->refs = 1;
+	shared_init(&merged->shared, config_free);
 	merged->file = str_copy(next->file);
 	return merged;
-}
-
-struct config *config_ref(struct config *c)
-{
-	__atomic_add_fetch(&c->refs, 1, __ATOMIC_RELAXED);
-	return c;
-}
-
-void config_unref(struct config *c)
-{
-	if (!c || __atomic_sub_fetch(&c->refs, 1, __ATOMIC_ACQ_REL) > 0)
-		return;
-	hw_field_clear(config_fields, c);
-	free(c->file);
-	free(c);
 }
 
 /* ---- printing ----------------------------------------------------------------------- */

@@ -5,7 +5,7 @@
  * What:  load, check, merge and print configurations. The table config_fields defines
  *        the keys; the flags, the help and the printed file are generated from it.
  * Rules: a loaded configuration is complete, checked and never changes. Threads share
- *        it by reference counting.
+ *        it (base/shared.h).
  *        An error names the file and the line, or the flag.
  */
 #ifndef CRI_CONFIG_CONFIG_H
@@ -20,12 +20,13 @@
 #include "base/err.h"
 #include "base/json/value.h"
 #include "base/mem.h"
+#include "base/shared.h"
 #include "rpc/socket.h"
 
 #define CONFIG_FILE "/etc/hawser/hawser.yaml"
 
 struct config {
-	unsigned int refs;
+	struct shared shared;
 	char *file; /* file that was read; "" if it does not exist */
 	char *listen, *socket_owner;
 	char *root, *state;
@@ -55,14 +56,13 @@ struct config_source {
 	const struct value *flags; /* object whose keys override those of the file; or NULL */
 };
 
+/* The configuration is to be released with shared_unref(). */
 int config_load(const struct config_source *source, struct config **ret_config, struct hw_err *e);
 /* Merge configurations for a reload: keys that can change while the daemon runs get the value of
  * @next, all other keys keep the value of @now. Calls ignored() for each of the other keys whose
- * value in @next differs. */
+ * value in @next differs. Return: a configuration to be released with shared_unref() */
 struct config *config_merge(const struct config *now, const struct config *next,
 			    void (*ignored)(void *ctx, const char *name), void *ctx);
-struct config *config_ref(struct config *c);
-void config_unref(struct config *c); /* NULL is allowed */
 
 /* YAML with every key, its value and a comment; loading it gives the same configuration.
  * Return: text, to be freed by the caller */
@@ -82,7 +82,5 @@ int config_address(const char *text, struct config_address *ret_address, struct 
 /* Parses "USER", "USER:GROUP" or "", names or numbers. If a group is given, its members may connect
  * too. */
 int config_owner(const char *text, struct socket_owner *ret_owner, struct hw_err *e);
-
-AUTO_DEFINE(config_unref, struct config);
 
 #endif

@@ -99,8 +99,8 @@ static void expect_error(const char *yaml, const char *const *words, const char 
 
 static void defaults(void **state)
 {
-	AUTO(config_unref) struct config *c = must_load(NULL, NULL);
-	AUTO(config_unref) struct config *empty = must_load("# nothing yet\n", NULL);
+	AUTO(shared_unref) struct config *c = must_load(NULL, NULL);
+	AUTO(shared_unref) struct config *empty = must_load("# nothing yet\n", NULL);
 
 	(void)state;
 	assert_string_equal(c->listen, "unix:/run/hawser/cri.sock");
@@ -119,7 +119,7 @@ static void flags_override(void **state)
 		"--root",	"/flag",     "--long-calls=8", "--plain-http", "three.example",
 		"--plain-http", "four:5000", "--log-level",    "debug",	       NULL,
 	};
-	AUTO(config_unref) struct config *c = must_load(file, words);
+	AUTO(shared_unref) struct config *c = must_load(file, words);
 
 	(void)state;
 	assert_string_equal(c->root, "/flag");
@@ -197,9 +197,9 @@ static void print_and_load(void **state)
 {
 	static const char file[] = "root: \"/with \\\"quotes\\\" and \\u00e9\"\n"
 				   "registry-mirror: [docker.io=http://m:5000]\nlong-calls: 9\n";
-	AUTO(config_unref) struct config *c = must_load(file, NULL);
+	AUTO(shared_unref) struct config *c = must_load(file, NULL);
 	autofree char *text = config_format(c);
-	AUTO(config_unref) struct config *again = must_load(text, NULL);
+	AUTO(shared_unref) struct config *again = must_load(text, NULL);
 	autofree char *second = config_format(again);
 
 	(void)state;
@@ -222,15 +222,15 @@ static void append_name(void *ctx, const char *name)
 
 static void reload(void **state)
 {
-	AUTO(config_unref) struct config *now = must_load("root: /a\nlog-level: warn\n", NULL);
-	AUTO(config_unref)
+	AUTO(shared_unref) struct config *now = must_load("root: /a\nlog-level: warn\n", NULL);
+	AUTO(shared_unref)
 	struct config *next = must_load("root: /b\nmetrics-address: unix:/m\nlog-level: debug\n"
 					"plain-http: [h.example]\n",
 					NULL);
 	AUTO(buf_done) struct buf ignored = { 0 };
-	AUTO(config_unref) struct config *c = config_merge(now, next, append_name, &ignored);
+	AUTO(shared_unref) struct config *c = config_merge(now, next, append_name, &ignored);
 	AUTO(buf_done) struct buf none = { 0 };
-	AUTO(config_unref) struct config *same = config_merge(now, now, append_name, &none);
+	AUTO(shared_unref) struct config *same = config_merge(now, now, append_name, &none);
 
 	(void)state;
 	assert_string_equal(ignored.data, "root metrics-address ");

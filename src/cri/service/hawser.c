@@ -7,15 +7,15 @@
 
 #include "api/call.h"
 #include "api/hawser-v1.pb-c.h"
-#include "cri/daemon.h"
 #include "cri/service/services.h"
 
-static int serve_info(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *request,
+static int serve_info(const void *ctx, struct rpc_call *call, const ProtobufCMessage *request,
 		      struct hw_err *e)
 {
-	AUTO(store_snapshot_put) const struct store_snapshot *images = store_snapshot_get(d->store);
-	AUTO(config_unref) struct config *c = daemon_config(d);
-	struct rpc_stats stats = rpc_server_stats(d->server);
+	const struct daemon_service *s = ctx;
+	AUTO(store_snapshot_put) const struct store_snapshot *images = store_snapshot_get(s->store);
+	AUTO(shared_unref) const struct config *c = slot_get(s->config);
+	struct rpc_stats stats = rpc_server_stats(s->server);
 	Hawser__V1__InfoResponse response = HAWSER__V1__INFO_RESPONSE__INIT;
 	char version[] = HAWSER_VERSION;
 	struct store_usage usage;
@@ -23,9 +23,9 @@ static int serve_info(struct daemon *d, struct rpc_call *call, const ProtobufCMe
 
 	(void)request;
 	uname(&kernel);
-	store_usage(d->store, &usage);
+	store_usage(s->store, &usage);
 	response.version = version;
-	response.started_at = d->started_at;
+	response.started_at = s->started_at;
 	response.pid = (uint32_t)getpid();
 	response.root = c->root;
 	response.state = c->state;

@@ -14,7 +14,6 @@
 #include "api/cri-v1.pb-c.h"
 #include "base/json/value.h"
 #include "base/str.h"
-#include "cri/daemon.h"
 #include "cri/service/services.h"
 #include "rpc/grpc/status.h"
 
@@ -108,10 +107,11 @@ static int apply_filter(const struct store_snapshot *snap, const Runtime__V1__Im
 	return r < 0 ? r : 0;
 }
 
-static int serve_list_images(struct daemon *d, struct rpc_call *call,
+static int serve_list_images(const void *ctx, struct rpc_call *call,
 			     const ProtobufCMessage *request, struct hw_err *e)
 {
-	AUTO(store_snapshot_put) const struct store_snapshot *snap = store_snapshot_get(d->store);
+	const struct image_service *s = ctx;
+	AUTO(store_snapshot_put) const struct store_snapshot *snap = store_snapshot_get(s->store);
 	Runtime__V1__ListImagesResponse response = RUNTIME__V1__LIST_IMAGES_RESPONSE__INIT;
 	AUTO(image_list_done) struct image_list list = { 0 };
 	const struct store_image *const *images, *one = NULL;
@@ -128,10 +128,11 @@ static int serve_list_images(struct daemon *d, struct rpc_call *call,
 	return api_send(call, &response.base, e);
 }
 
-static int serve_stream_images(struct daemon *d, struct rpc_call *call,
+static int serve_stream_images(const void *ctx, struct rpc_call *call,
 			       const ProtobufCMessage *request, struct hw_err *e)
 {
-	AUTO(store_snapshot_put) const struct store_snapshot *snap = store_snapshot_get(d->store);
+	const struct image_service *s = ctx;
+	AUTO(store_snapshot_put) const struct store_snapshot *snap = store_snapshot_get(s->store);
 	const struct store_image *const *images, *one = NULL;
 	size_t n;
 	int r;
@@ -156,7 +157,8 @@ static int serve_stream_images(struct daemon *d, struct rpc_call *call,
 
 /* Formats the same JSON as containerd: {"chainID": ..., "imageSpec": configuration}. crictl prints
  * it. Return: 1, *ret_json is allocated; 0 if the image was removed meanwhile */
-static int format_info(struct daemon *d, const char *id, char **ret_json, struct hw_err *e)
+static int format_info(const struct image_service *s, const char *id, char **ret_json,
+		       struct hw_err *e)
 {
 	AUTO(value_free) struct value *object = value_new_object(), *config = NULL;
 	autofree struct store_layer *layers = NULL;
@@ -164,9 +166,9 @@ static int format_info(struct daemon *d, const char *id, char **ret_json, struct
 	size_t n = 0;
 	int r;
 
-	r = store_image_read(d->store, id, NULL, &bytes, e);
+	r = store_image_read(s->store, id, NULL, &bytes, e);
 	if (r == 1)
-		r = store_image_layers(d->store, id, &layers, &n, e);
+		r = store_image_layers(s->store, id, &layers, &n, e);
 	if (r == 1)
 		r = value_parse(bytes.data, bytes.len, &config, e) < 0 ? e->code : 1;
 	if (r <= 0)
@@ -177,10 +179,11 @@ static int format_info(struct daemon *d, const char *id, char **ret_json, struct
 	return 1;
 }
 
-static int serve_image_status(struct daemon *d, struct rpc_call *call,
+static int serve_image_status(const void *ctx, struct rpc_call *call,
 			      const ProtobufCMessage *message, struct hw_err *e)
 {
-	AUTO(store_snapshot_put) const struct store_snapshot *snap = store_snapshot_get(d->store);
+	const struct image_service *s = ctx;
+	AUTO(store_snapshot_put) const struct store_snapshot *snap = store_snapshot_get(s->store);
 	const Runtime__V1__ImageStatusRequest *request =
 		(const Runtime__V1__ImageStatusRequest *)message;
 	Runtime__V1__ImageStatusResponse response = RUNTIME__V1__IMAGE_STATUS_RESPONSE__INIT;
@@ -199,7 +202,7 @@ static int serve_image_status(struct daemon *d, struct rpc_call *call,
 	if (image) {
 		set_image(&found, image);
 		response.image = &found.image;
-		r = request->verbose ? format_info(d, image->id, &info, e) : 0;
+		r = request->verbose ? format_info(s, image->id, &info, e) : 0;
 	}
 	if (r < 0)
 		return r;
@@ -212,9 +215,10 @@ static int serve_image_status(struct daemon *d, struct rpc_call *call,
 	return api_send(call, &response.base, e);
 }
 
-static int serve_remove_image(struct daemon *d, struct rpc_call *call,
+static int serve_remove_image(const void *ctx, struct rpc_call *call,
 			      const ProtobufCMessage *message, struct hw_err *e)
 {
+	const struct image_service *s = ctx;
 	const Runtime__V1__ImageSpec *spec =
 		((const Runtime__V1__RemoveImageRequest *)message)->image;
 	Runtime__V1__RemoveImageResponse response = RUNTIME__V1__REMOVE_IMAGE_RESPONSE__INIT;
@@ -222,15 +226,16 @@ static int serve_remove_image(struct daemon *d, struct rpc_call *call,
 
 	r = check_image_name(spec, e);
 	if (r == 0)
-		r = store_image_remove(d->store, image_name(spec), e);
+		r = store_image_remove(s->store, image_name(spec), e);
 	return r < 0 ? r : api_send(call, &response.base, e);
 }
 
 /* ---- file system -------------------------------------------------------------------- */
 
-static int serve_image_fs_info(struct daemon *d, struct rpc_call *call,
+static int serve_image_fs_info(const void *ctx, struct rpc_call *call,
 			       const ProtobufCMessage *request, struct hw_err *e)
 {
+	const struct image_service *s = ctx;
 	Runtime__V1__ImageFsInfoResponse response = RUNTIME__V1__IMAGE_FS_INFO_RESPONSE__INIT;
 	Runtime__V1__FilesystemIdentifier id = RUNTIME__V1__FILESYSTEM_IDENTIFIER__INIT;
 	Runtime__V1__FilesystemUsage usage = RUNTIME__V1__FILESYSTEM_USAGE__INIT;
@@ -241,11 +246,11 @@ static int serve_image_fs_info(struct daemon *d, struct rpc_call *call,
 	struct timespec now;
 
 	(void)request;
-	store_usage(d->store, &used);
+	store_usage(s->store, &used);
 	clock_gettime(CLOCK_REALTIME, &now);
 	bytes.value = (uint64_t)used.bytes;
 	inodes.value = (uint64_t)used.inodes;
-	id.mountpoint = (char *)store_root(d->store);
+	id.mountpoint = (char *)store_root(s->store);
 	usage.timestamp = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 	usage.fs_id = &id;
 	usage.used_bytes = &bytes;

@@ -9,8 +9,7 @@
 #include "api/call.h"
 #include "api/hawser-v1.pb-c.h"
 #include "base/log.h"
-#include "cri/daemon.h"
-#include "cri/executables.h"
+#include "cri/service/executables.h"
 #include "image/archive/load.h"
 #include "rpc/grpc/status.h"
 
@@ -53,10 +52,11 @@ static int send_response(struct rpc_call *call, const struct load_result *result
 	return api_send(call, &response.base, e);
 }
 
-int serve_load(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *message,
+int serve_load(const void *ctx, struct rpc_call *call, const ProtobufCMessage *message,
 	       struct hw_err *e)
 {
-	AUTO(config_unref) struct config *c = daemon_config(d);
+	const struct image_service *s = ctx;
+	AUTO(shared_unref) const struct config *c = slot_get(s->config);
 	AUTO(api_free) Hawser__V1__LoadRequest *first = NULL;
 	AUTO(load_free) struct load *l = NULL;
 	AUTO(load_result_done) struct load_result result = { 0 };
@@ -71,7 +71,7 @@ int serve_load(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *
 		return status_set(e, STATUS_INVALID_ARGUMENT, "empty request: missing archive");
 	if (r < 0)
 		return r;
-	r = load_new(d->store, &options, &l, e);
+	r = load_new(s->store, &options, &l, e);
 	if (r < 0)
 		return r;
 	request = (struct load_request){

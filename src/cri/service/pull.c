@@ -17,9 +17,8 @@
 #include "api/hawser-v1.pb-c.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "cri/daemon.h"
-#include "cri/executables.h"
 #include "cri/service/credentials.h"
+#include "cri/service/executables.h"
 #include "rpc/grpc/status.h"
 
 /* ---- configuration ------------------------------------------------------------------ */
@@ -57,8 +56,9 @@ void puller_set_config(struct puller *p, const struct config *c)
 
 /* ---- PullImage ---------------------------------------------------------------------- */
 
-static int run_pull(struct daemon *d, struct rpc_call *call, const struct credentials_given *given,
-		    struct pull_request *request, struct pull_result *ret, struct hw_err *e)
+static int run_pull(const struct image_service *s, struct rpc_call *call,
+		    const struct credentials_given *given, struct pull_request *request,
+		    struct pull_result *ret, struct hw_err *e)
 {
 	AUTO(credentials_done) struct credentials credentials = { 0 };
 	AUTO(reference_done) struct reference ref = { 0 };
@@ -75,15 +75,16 @@ static int run_pull(struct daemon *d, struct rpc_call *call, const struct creden
 	request->registry_token = credentials.registry_token;
 	request->deadline = rpc_deadline(call);
 	request->cancel_fd = rpc_cancel_fd(call);
-	r = pull(d->puller, request, ret, e);
+	r = pull(s->puller, request, ret, e);
 	if (r == 0)
 		log_event(LOG_INFO, "pulled", "image", request->reference, "id", ret->id, NULL);
 	return r;
 }
 
-int serve_pull_image(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *message,
+int serve_pull_image(const void *ctx, struct rpc_call *call, const ProtobufCMessage *message,
 		     struct hw_err *e)
 {
+	const struct image_service *s = ctx;
 	const Runtime__V1__PullImageRequest *received =
 		(const Runtime__V1__PullImageRequest *)message;
 	Runtime__V1__PullImageResponse response = RUNTIME__V1__PULL_IMAGE_RESPONSE__INIT;
@@ -104,7 +105,7 @@ int serve_pull_image(struct daemon *d, struct rpc_call *call, const ProtobufCMes
 			.identity_token = received->auth->identity_token,
 			.registry_token = received->auth->registry_token,
 		};
-	r = run_pull(d, call, &given, &request, &result, e);
+	r = run_pull(s, call, &given, &request, &result, e);
 	response.image_ref = result.id;
 	return r < 0 ? r : api_send(call, &response.base, e);
 }
@@ -173,9 +174,10 @@ static int parse_platform(const char *text, struct platform *ret, struct hw_err 
 	return 0;
 }
 
-int serve_pull(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *message,
+int serve_pull(const void *ctx, struct rpc_call *call, const ProtobufCMessage *message,
 	       struct hw_err *e)
 {
+	const struct image_service *s = ctx;
 	const Hawser__V1__PullRequest *received = (const Hawser__V1__PullRequest *)message;
 	Hawser__V1__PullProgress response = HAWSER__V1__PULL_PROGRESS__INIT;
 	AUTO(platform_done) struct platform platform = { 0 };
@@ -204,7 +206,7 @@ int serve_pull(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *
 			.identity_token = received->credentials->identity_token,
 			.registry_token = received->credentials->registry_token,
 		};
-	r = run_pull(d, call, &given, &request, &result, e);
+	r = run_pull(s, call, &given, &request, &result, e);
 	free(progress.sent);
 	if (r < 0)
 		return r;

@@ -10,10 +10,9 @@
 #include "api/call.h"
 #include "api/cri-v1.pb-c.h"
 #include "base/str.h"
-#include "cri/daemon.h"
-#include "cri/executables.h"
-#include "cri/pod-cidr.h"
+#include "cri/service/executables.h"
 #include "cri/service/services.h"
+#include "pod/pod-cidr.h"
 
 #define KUBELET_API "0.1.0" /* all runtimes return this version */
 
@@ -23,12 +22,12 @@ static char *no_const(const char *s)
 	return (char *)s;
 }
 
-static int serve_version(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *request,
+static int serve_version(const void *ctx, struct rpc_call *call, const ProtobufCMessage *request,
 			 struct hw_err *e)
 {
 	Runtime__V1__VersionResponse response = RUNTIME__V1__VERSION_RESPONSE__INIT;
 
-	(void)d;
+	(void)ctx;
 	(void)request;
 	response.version = no_const(KUBELET_API);
 	response.runtime_name = no_const("hawser");
@@ -85,11 +84,12 @@ static void set_condition(Runtime__V1__RuntimeCondition *condition, const char *
 }
 
 /* Reports one runtime handler, the default one, without optional features. */
-static int serve_status(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *request,
+static int serve_status(const void *ctx, struct rpc_call *call, const ProtobufCMessage *request,
 			struct hw_err *e)
 {
-	AUTO(network_view_put) struct network_view *view = network_view_get(d->network);
-	AUTO(config_unref) struct config *c = daemon_config(d);
+	const struct runtime_service *s = ctx;
+	AUTO(shared_unref) const struct network_view *view = network_watch_view(s->network);
+	AUTO(shared_unref) const struct config *c = slot_get(s->config);
 	Runtime__V1__StatusResponse response = RUNTIME__V1__STATUS_RESPONSE__INIT;
 	Runtime__V1__StatusResponse__InfoEntry info[2];
 	Runtime__V1__StatusResponse__InfoEntry *info_list[] = { &info[0], &info[1] };
@@ -129,10 +129,11 @@ static int serve_status(struct daemon *d, struct rpc_call *call, const ProtobufC
 
 /* ---- configuration ------------------------------------------------------------------ */
 
-static int serve_runtime_config(struct daemon *d, struct rpc_call *call,
+static int serve_runtime_config(const void *ctx, struct rpc_call *call,
 				const ProtobufCMessage *request, struct hw_err *e)
 {
-	AUTO(config_unref) struct config *c = daemon_config(d);
+	const struct runtime_service *s = ctx;
+	AUTO(shared_unref) const struct config *c = slot_get(s->config);
 	Runtime__V1__RuntimeConfigResponse response = RUNTIME__V1__RUNTIME_CONFIG_RESPONSE__INIT;
 	Runtime__V1__LinuxRuntimeConfiguration linux_config =
 		RUNTIME__V1__LINUX_RUNTIME_CONFIGURATION__INIT;
@@ -146,29 +147,25 @@ static int serve_runtime_config(struct daemon *d, struct rpc_call *call,
 	return api_send(call, &response.base, e);
 }
 
-static int serve_update_runtime_config(struct daemon *d, struct rpc_call *call,
+static int serve_update_runtime_config(const void *ctx, struct rpc_call *call,
 				       const ProtobufCMessage *request, struct hw_err *e)
 {
+	const struct runtime_service *s = ctx;
 	Runtime__V1__UpdateRuntimeConfigResponse response =
 		RUNTIME__V1__UPDATE_RUNTIME_CONFIG_RESPONSE__INIT;
 	const Runtime__V1__RuntimeConfig *config =
 		((const Runtime__V1__UpdateRuntimeConfigRequest *)request)->runtime_config;
 	const char *cidr = config && config->network_config ? config->network_config->pod_cidr : "";
-	AUTO(hw_strings_free) struct hw_strings ranges = { 0 };
-	AUTO(config_unref) struct config *c = daemon_config(d);
+	AUTO(shared_unref) const struct network_view *view = network_watch_view(s->network);
+	AUTO(shared_unref) const struct config *c = slot_get(s->config);
 	int r;
 
-	if (!*cidr)
-		return api_send(call, &response.base, e);
-	r = pod_cidr_parse(cidr, &ranges, e);
-	if (r < 0)
-		return r;
-	pthread_mutex_lock(&d->cidr_lock);
-	r = pod_cidr_save(c->state, cidr, e);
-	if (r == 0)
-		r = daemon_render_network(d, cidr, e);
-	pthread_mutex_unlock(&d->cidr_lock);
-	return r < 0 ? r : api_send(call, &response.base, e);
+	if (*cidr) {
+		r = pod_cidr_set(s->pod_cidr, cidr, c->cni_conf_template, view, e);
+		if (r < 0)
+			return r;
+	}
+	return api_send(call, &response.base, e);
 }
 
 const struct service_method runtime_methods[] = {

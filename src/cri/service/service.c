@@ -11,10 +11,11 @@
 #include "api/call.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "cri/service/error-status.h"
 #include "rpc/grpc/status.h"
 
 struct service {
-	struct daemon *daemon;
+	const void *ctx; /* for the methods */
 	const ProtobufCServiceDescriptor *descriptor;
 	struct rpc_method *methods; /* in the descriptor's order, then { 0 } */
 	const struct service_method *
@@ -35,7 +36,7 @@ static int serve_method(struct service *s, size_t i, struct rpc_call *call, stru
 		if (r < 0)
 			return r;
 	}
-	return method->serve(s->daemon, call, request, e);
+	return method->serve(s->ctx, call, request, e);
 }
 
 static int handle_call(struct rpc_call *call, void *ctx, struct hw_err *e)
@@ -48,6 +49,8 @@ static int handle_call(struct rpc_call *call, void *ctx, struct hw_err *e)
 	snprintf(id, sizeof(id), "%" PRIu64, rpc_id(call));
 	log_context("call", id);
 	r = serve_method(s, i, call, e);
+	if (r < 0)
+		error_status_set(e);
 	if (r < 0 && status_from_err(e) != STATUS_UNIMPLEMENTED)
 		log_event(LOG_INFO, "call failed", "method", s->descriptor->methods[i].name, "code",
 			  status_name((int)status_from_err(e)), "error", e->msg, NULL);
@@ -66,13 +69,13 @@ static const struct service_method *find_method(const struct service_method *met
 	return NULL;
 }
 
-struct service *service_new(struct daemon *d, const ProtobufCServiceDescriptor *descriptor,
+struct service *service_new(const void *ctx, const ProtobufCServiceDescriptor *descriptor,
 			    const struct service_method *methods)
 {
 	struct service *s = mem_new(sizeof(*s));
 	unsigned n = descriptor->n_methods;
 
-	*s = (struct service){ .daemon = d, .descriptor = descriptor };
+	*s = (struct service){ .ctx = ctx, .descriptor = descriptor };
 	s->methods = mem_new((n + 1) * sizeof(*s->methods));
 	s->implemented = mem_new(n * sizeof(const struct service_method *));
 	for (unsigned i = 0; i < n; i++) {

@@ -15,20 +15,19 @@
 #include "base/err.h"
 #include "rpc/call.h"
 
-struct daemon;
 struct service;
 
 struct service_method {
 	const char *name; /* name of the method in the descriptor */
-	/* @request is the decoded message; NULL with RPC_STREAM_IN. The function sends the response
-	 * with api_send(). */
-	int (*serve)(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *request,
+	/* @ctx is the context of the service; @request is the decoded message, NULL with
+	 * RPC_STREAM_IN. The function sends the response with api_send(). */
+	int (*serve)(const void *ctx, struct rpc_call *call, const ProtobufCMessage *request,
 		     struct hw_err *e);
 	unsigned flags; /* enum rpc_flags */
 };
 
-/* @methods ends with { 0 }; all its names must be in the descriptor. */
-struct service *service_new(struct daemon *d, const ProtobufCServiceDescriptor *descriptor,
+/* @methods ends with { 0 }; all its names must be in the descriptor. @ctx is borrowed. */
+struct service *service_new(const void *ctx, const ProtobufCServiceDescriptor *descriptor,
 			    const struct service_method *methods);
 void service_free(struct service *s);
 /* The table for rpc_server_add(), to be added with the service as ctx. */

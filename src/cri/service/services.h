@@ -11,25 +11,56 @@
 #ifndef CRI_SERVICE_SERVICES_H
 #define CRI_SERVICE_SERVICES_H
 
+#include <stdint.h>
+
+#include "base/shared.h"
 #include "cri/config/config.h"
 #include "cri/service/service.h"
 #include "image/pull/pull.h"
+#include "image/store/store.h"
+#include "pod/network-watch.h"
+#include "pod/pod-cidr.h"
+#include "rpc/server.h"
 
-extern const struct service_method runtime_methods[];	    /* runtime.v1.RuntimeService */
-extern const struct service_method image_methods[];	    /* runtime.v1.ImageService */
-extern const struct service_method hawser_daemon_methods[]; /* hawser.v1.Daemon */
-extern const struct service_method hawser_images_methods[]; /* hawser.v1.Images */
+/* ---- contexts: the parts of the daemon that a service uses ------------------------- */
 
-/* Methods in these tables: see struct service_method. */
-int serve_load(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *message,
+struct runtime_service {
+	struct slot *config; /* struct config */
+	struct network_watch *network;
+	struct pod_cidr *pod_cidr;
+};
+
+struct image_service {
+	struct slot *config; /* struct config */
+	struct store *store;
+	struct puller *puller;
+};
+
+struct daemon_service {
+	struct slot *config; /* struct config */
+	struct store *store;
+	struct rpc_server *server;
+	int64_t started_at; /* ns since 1970 */
+};
+
+/* ---- methods ------------------------------------------------------------------------ */
+
+/* Tables for service_new(), each with the context of its methods. */
+extern const struct service_method runtime_methods[];	    /* struct runtime_service */
+extern const struct service_method image_methods[];	    /* struct image_service */
+extern const struct service_method hawser_daemon_methods[]; /* struct daemon_service */
+extern const struct service_method hawser_images_methods[]; /* struct image_service */
+
+/* Methods in the tables of images: see struct service_method. */
+int serve_load(const void *ctx, struct rpc_call *call, const ProtobufCMessage *message,
 	       struct hw_err *e);
-int serve_pull(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *message,
+int serve_pull(const void *ctx, struct rpc_call *call, const ProtobufCMessage *message,
 	       struct hw_err *e); /* hawser.v1 */
-int serve_pull_image(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *message,
+int serve_pull_image(const void *ctx, struct rpc_call *call, const ProtobufCMessage *message,
 		     struct hw_err *e); /* runtime.v1 */
-int serve_save(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *message,
+int serve_save(const void *ctx, struct rpc_call *call, const ProtobufCMessage *message,
 	       struct hw_err *e);
-int serve_verify(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *message,
+int serve_verify(const void *ctx, struct rpc_call *call, const ProtobufCMessage *message,
 		 struct hw_err *e);
 
 /* ---- pull.c: pulls with the daemon's configuration ---------------------------------- */

@@ -13,7 +13,7 @@
 #include "fetch/tar/tar.h"
 
 #define CHUNK	  (64 << 10)
-#define LINKS_MAX 8 /* links that archive_find() follows one after another */
+#define LINKS_MAX 8 /* maximum number of links that archive_find() follows in a row */
 
 struct archive_member {
 	struct archive_file file; /* size -1: a sparse file, which cannot be read */
@@ -102,7 +102,7 @@ static int on_entry(void *ctx, const struct tar_entry *entry, struct hw_err *e)
 		const char *slash = is_symlink ? strrchr(path, '/') : NULL;
 
 		m->target = clean_path(path, slash ? (size_t)(slash - path) : 0, entry->target);
-		if (!m->target) /* it escapes: use a path that no member has */
+		if (!m->target) /* the target escapes the archive: use a path that no member has */
 			m->target = str_copy("");
 	}
 	if (entry->stored != entry->size)
@@ -163,11 +163,10 @@ int archive_open(int fd, struct archive **ret_archive, struct hw_err *e)
 	a->members = map_new(member_free);
 	a->blobs = map_new(free);
 	r = archive_stream(a, &whole, feed_tar, tar, e);
+	if (r == 0)
+		r = tar_finish(tar, e);
 	if (r < 0)
-		return r;
-	r = tar_finish(tar, e);
-	if (r < 0)
-		return r;
+		return err_replace(e, -EINVAL, -EBADMSG);
 	*ret_archive = take_ptr(a);
 	return 0;
 }

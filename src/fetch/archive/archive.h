@@ -28,7 +28,7 @@ struct archive_file {
 	int64_t at, size;
 };
 
-/* Scan an archive. @fd: the file, read from its beginning; borrowed. Return: 0; -EINVAL, -EBADMSG:
+/* Scan an archive. @fd: the file, read from its beginning; borrowed. Return: 0; -EBADMSG:
  * not a tar archive, or malformed; -EFBIG: too many members; or negative errno */
 int archive_open(int fd, struct archive **ret_archive, struct hw_err *e);
 void archive_free(struct archive *a);

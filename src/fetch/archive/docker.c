@@ -61,7 +61,11 @@ static int read_manifest(const struct archive *a, struct docker_manifest *ret, s
 		return r;
 	buf_printf(&object, "{\"images\":%.*s}", (int)json.len, str_or(json.data, ""));
 	r = hw_field_decode(manifest_fields, object.data, object.len, ret, e);
-	return r < 0 ? err_ctx(e, "manifest.json") : 0;
+	if (r < 0) {
+		err_replace(e, -EINVAL, -EBADMSG);
+		return err_ctx(e, "manifest.json");
+	}
+	return 0;
 }
 
 /* ---- layers ---------------------------------------------------------------- */
@@ -93,7 +97,7 @@ static const char *compression_suffix(const struct probe *p)
 	return memcmp(p->first, zstd, sizeof(zstd)) == 0 ? "+zstd" : "";
 }
 
-/* Builds the descriptor of a layer. */
+/* Builds the OCI descriptor of a layer. */
 static int describe_layer(struct archive *a, const char *path, const char *diff_id,
 			  struct value **ret_layer, struct hw_err *e)
 {

@@ -71,7 +71,7 @@ int archive_resolve_oci(struct archive *a, const struct fetch_job *job,
 	if (r < 0)
 		return r;
 	if (index->kind != MANIFEST_INDEX)
-		return err_text(e, -EINVAL, "index.json is not an OCI image index");
+		return err_text(e, -EBADMSG, "index.json is not an OCI image index");
 
 	/* find the job's image, and count the images for the job's platform */
 	v = index->manifests.v;
@@ -83,7 +83,7 @@ int archive_resolve_oci(struct archive *a, const struct fetch_job *job,
 	if (image->images == 0) /* manifest_choose() fails; its error lists the platforms */
 		return manifest_choose(index, &job->platform, &any, e) < 0 ? e->code : -ENODATA;
 	if (!chosen)
-		return err_text(e, -EINVAL, "image %d not found: the archive has %d images",
+		return err_text(e, -EBADMSG, "image %d not found: the archive has %d images",
 				job->image, image->images);
 	for (size_t i = 0; i < index->manifests.n; i++) {
 		const char *name = str_equal(v[i].digest, chosen->digest) ? find_name(&v[i]) : NULL;

@@ -4,8 +4,8 @@
  *
  * What:  the archive is a tar archive of an OCI image layout, a docker save archive, or both at
  *        once. An archive that is both is read as an OCI image layout.
- * Rules: the process needs only open descriptors and no network: it is confined before the first
- *        byte is read (confine.h).
+ * Rules: the process needs no network, and no files except those that are already open, so it is
+ *        confined before the first byte is read (confine.h).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,8 +18,6 @@
 #include "fetch/confine/confine.h"
 #include "image/reference.h"
 
-#define GRPC_INVALID_ARGUMENT 3
-
 struct archive_source {
 	struct source source;
 	int fd;
@@ -29,14 +27,7 @@ struct archive_source {
 
 /* ---- resolving ------------------------------------------------------------- */
 
-/* For a file that is not an archive of images. A damaged archive is a different error. */
-static int set_invalid_argument(struct hw_err *e, const char *why)
-{
-	err_text(e, -EINVAL, "%s", why);
-	e->domain = HW_DOMAIN_GRPC;
-	e->wire = GRPC_INVALID_ARGUMENT;
-	return e->code;
-}
+/* Here -EINVAL is for a file that is not an archive of images. A damaged archive is -EBADMSG. */
 
 static int reject_compressed(int fd, struct hw_err *e)
 {
@@ -49,17 +40,16 @@ static int reject_compressed(int fd, struct hw_err *e)
 		       { "\xfd"
 			 "7zXZ",
 			 "xz", 5 } };
-	char first[8] = "", why[128];
+	char first[8] = "";
 	ssize_t n = pread(fd, first, sizeof(first), 0);
 
 	if (n == 0)
-		return set_invalid_argument(e, "archive is empty");
+		return err_text(e, -EINVAL, "archive is empty");
 	for (size_t i = 0; i < ARRAY_SIZE(magics); i++) {
 		if (memcmp(first, magics[i].bytes, magics[i].n) != 0)
 			continue;
-		snprintf(why, sizeof(why), "archive is compressed; use: %s -dc FILE | hawser load",
-			 magics[i].program);
-		return set_invalid_argument(e, why);
+		return err_text(e, -EINVAL, "archive is compressed; use: %s -dc FILE | hawser load",
+				magics[i].program);
 	}
 	return 0;
 }
@@ -69,17 +59,16 @@ static int resolve_by_format(struct archive_source *s, struct resolved_image *im
 {
 	const struct fetch_job *job = s->source.job;
 	const char *format = str_or(job->format, "");
-	char why[128];
 
 	if (archive_find(s->archive, "index.json") && !str_equal(format, "docker"))
 		return archive_resolve_oci(s->archive, job, image, e);
 	if (archive_find(s->archive, "manifest.json") && !str_equal(format, "oci"))
 		return archive_resolve_docker(s->archive, job, image, e);
 	if (str_empty(format))
-		return set_invalid_argument(e, "unrecognized archive format: neither an OCI image "
-					       "layout nor a docker save archive");
-	snprintf(why, sizeof(why), "archive is not in the requested format %.16s", format);
-	return set_invalid_argument(e, why);
+		return err_text(e, -EINVAL,
+				"unrecognized archive format: neither an OCI image layout nor a "
+				"docker save archive");
+	return err_text(e, -EINVAL, "archive is not in the requested format %.16s", format);
 }
 
 static int resolve(struct source *source, struct resolved_image *ret_image, struct hw_err *e)
@@ -90,7 +79,7 @@ static int resolve(struct source *source, struct resolved_image *ret_image, stru
 	struct hw_err ignored;
 	int r = 0;
 
-	/* OpenSSL reads a file when it is first used, which the sandbox would prevent */
+	/* at its first use OpenSSL reads its configuration file, which the sandbox would prevent */
 	sha256_free(sha256_new());
 	if (!source->job->unconfined)
 		r = confine_reader(e);

@@ -60,7 +60,7 @@ static int on_file(void *ctx, const struct file_entry *entry, struct hw_err *e)
 	r = read_into(entry->dir, name, &h->cert, e);
 	if (r == 0)
 		r = read_into(entry->dir, key, &h->key, e);
-	return r == -ENOENT ? err_text(e, -EINVAL, "%s: missing key file %s", name, key) : r;
+	return r == -ENOENT ? err_text(e, -ENOKEY, "%s: missing key file %s", name, key) : r;
 }
 
 /* An error is stored in the host. certs_check() returns it when the host is used. */
@@ -113,5 +113,5 @@ int certs_check(const struct certs *c, const char *host, const char *port, struc
 {
 	const struct certs_host *h = certs_find(c, host, port);
 
-	return h && h->error ? err_text(e, -EINVAL, "%s", h->error) : 0;
+	return h && h->error ? err_text(e, -ENOKEY, "%s", h->error) : 0;
 }

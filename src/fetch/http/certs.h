@@ -30,7 +30,7 @@ int certs_load(const char *dir, struct certs **ret_certs, struct hw_err *e);
 void certs_free(struct certs *c);
 /* Return: the certificates for HOST:PORT, else those for HOST; NULL: none */
 const struct certs_host *certs_find(const struct certs *c, const char *host, const char *port);
-/* Check the certificates of a host. Return: 0 if they are usable or missing; -EINVAL: unusable */
+/* Check the certificates of a host. Return: 0 if they are usable or missing; -ENOKEY: unusable */
 int certs_check(const struct certs *c, const char *host, const char *port, struct hw_err *e);
 
 AUTO_DEFINE(certs_free, struct certs);

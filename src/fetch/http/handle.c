@@ -63,7 +63,7 @@ struct curl_slist *http_handle_prepare(CURL *curl, const struct http *h,
 	long idle = h->idle_ms;
 	char range[64];
 
-	curl_easy_reset(curl); /* keeps open connections */
+	curl_easy_reset(curl); /* does not close connections */
 	curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
 	curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
 	curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L);

@@ -37,7 +37,7 @@ struct http_response {
 	int retry_after;		  /* seconds; -1: none */
 	int64_t length;			  /* Content-Length; -1: none */
 	int64_t range_start, range_total; /* Content-Range; -1: none */
-	struct buf body;		  /* set without on_data(), or on an error */
+	struct buf body; /* set if there is no on_data(), and for an error response */
 };
 
 struct http_request {
@@ -66,13 +66,13 @@ struct http *http_new(const struct certs *certs, int idle_ms); /* @certs is borr
 void http_free(struct http *h);
 /* Send a request and follow redirects. Return: 0, whatever the HTTP status is; the error of
  * on_head() or on_data(); -ECOMM: no connection; -ETIMEDOUT: stalled; -EPROTO: TLS error; -EPERM:
- * refused redirect; -EINVAL: unusable certificate files of the host; -EFBIG: the body is larger
+ * refused redirect; -ENOKEY: unusable certificate files of the host; -EFBIG: the body is larger
  * than body_max */
 int http_perform(struct http *h, const struct http_request *request,
 		 struct http_response *ret_response, struct hw_err *e);
 void http_response_done(struct http_response *r);
 /* Convert a response whose status is not 2xx to an error, with the registry's message if there is
- * one. Return: negative errno, which image/protocol/job.c maps to a gRPC code; -EIO if the status
+ * one. Return: negative errno, see struct job_failed in image/protocol/job.h; -EIO if the status
  * has no errno of its own */
 int http_status_error(const struct http_response *r, struct hw_err *e);
 bool http_may_retry(int error);

@@ -84,7 +84,8 @@ static void test_redirects(void **state)
 		{ "https://a/", "http://a/", true, -EPERM },
 		{ "https://a/", "https://localhost/", true, -EPERM },
 		{ "https://localhost/", "https://127.0.0.1/", false, 0 },
-		{ "https://a/", "https://localhost/", false, 0 }, /* a is on this machine */
+		/* the server "a" is on this machine */
+		{ "https://a/", "https://localhost/", false, 0 },
 	};
 
 	(void)state;

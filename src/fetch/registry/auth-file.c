@@ -101,9 +101,13 @@ int auth_file_read(const char *path, const char *name, struct credentials *ret_c
 		   struct hw_err *e)
 {
 	AUTO(credentials_done) struct credentials c = { 0 };
+	int r;
 
-	if (read_file(path, name, &c, e) < 0)
+	r = read_file(path, name, &c, e);
+	if (r < 0) {
+		err_replace(e, -EINVAL, -ENOKEY);
 		return err_ctx(e, "credentials for %s in %s", name, path);
+	}
 	*ret_credentials = c;
 	c = (struct credentials){ 0 };
 	return 0;

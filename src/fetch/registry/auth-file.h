@@ -10,7 +10,7 @@
 
 /* Find the credentials for an image. @path: the file; if it does not exist, there are no
  * credentials; @name: domain and path of the image, or a host. Return: 0, with or without
- * credentials; or negative errno */
+ * credentials; -ENOKEY: malformed file; or another negative errno */
 int auth_file_read(const char *path, const char *name, struct credentials *ret_credentials,
 		   struct hw_err *e);
 

@@ -101,8 +101,10 @@ static int parse_token(const struct http_response *response, char **ret_header, 
 		return http_status_error(response, e);
 	r = hw_field_decode(token_fields, str_or(response->body.data, ""), response->body.len, &t,
 			    e);
-	if (r < 0)
+	if (r < 0) {
+		err_replace(e, -EINVAL, -EBADMSG);
 		return err_ctx(e, "malformed response");
+	}
 	text = str_empty(t.token) ? t.access_token : t.token;
 	/* a line break in the token would add a header to our requests */
 	if (str_empty(text) || strpbrk(text, "\r\n"))

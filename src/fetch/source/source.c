@@ -59,8 +59,9 @@ static bool find_known(const struct document_source *from, const char *digest, s
 }
 
 /*
- * A known document is used only if another document refers to it by digest (@may_be_known). Then
- * both are in the same repository, so a client that may read the other document may read this one.
+ * @may_be_known: a document that is already in the store (from->known) may be used instead of
+ * fetching it. True only if another document refers to it by digest: then both are in the same
+ * repository, and a client that was allowed to fetch the other document may also read this one.
  */
 static int get_document(const struct document_source *from, const char *kind, const char *name,
 			int64_t size, bool may_be_known, struct buf *ret_body, char **ret_type,
@@ -104,7 +105,7 @@ static int find_manifest(struct resolved_image *image, const struct document_sou
 		name = str_copy(chosen->digest);
 		size = chosen->size;
 	}
-	return err_text(e, -EINVAL, "too many nested indexes: more than %d levels",
+	return err_text(e, -EBADMSG, "too many nested indexes: more than %d levels",
 			RESOLVE_DOCUMENTS_MAX - 1);
 }
 

@@ -83,7 +83,7 @@ void tar_free(struct tar *t);
 /* Read the next bytes of the archive. After an error the reader must not be used again.
  * Return: 0; -EINVAL: malformed archive; -EOPNOTSUPP: unsupported type; or the sink's error */
 int tar_feed(struct tar *t, const void *data, size_t len, struct hw_err *e);
-/* Skip the data of the current member. No part of the data may have been fed.
+/* Skip the data of the current member. Allowed only before tar_feed() has received any of the data.
  * Return: 0; -EINVAL: the reader is not at the start of a member's data; or the error of end() */
 int tar_skip(struct tar *t, struct hw_err *e);
 /* To be called at the end of the archive. As in Go, missing zero blocks at the end and missing

@@ -28,8 +28,8 @@ int disk_space_check(struct disk_space *s, int64_t bytes, struct hw_err *e)
 	left -= (uint64_t)bytes;
 	if (left > QUERY_EVERY)
 		left = QUERY_EVERY;
-	/* each remaining inode allows one block until the next query; f_files is 0 if the file
-	 * system does not count inodes */
+	/* until the next query, allow at most one block for each remaining inode; f_files is 0 if
+	 * the file system does not count inodes */
 	kept = fs.f_files / INODES_SHARE;
 	inodes = fs.f_favail > kept ? fs.f_favail - kept : 0;
 	if (reserve > 0 && fs.f_files > 0) {

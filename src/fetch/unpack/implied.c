@@ -94,7 +94,7 @@ struct move {
 	int root;
 	const char *from, *to;
 	struct tree tree; /* current directory in the destination */
-	/* directories to move, relative to from and to; "": the directory itself */
+	/* directories to move: paths relative to .from and .to; "" is the directory itself */
 	struct hw_strings dirs;
 };
 

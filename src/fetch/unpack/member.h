@@ -22,7 +22,7 @@
 struct member_writer {
 	struct tree tree;
 	bool replaced;	 /* a member has replaced another one */
-	bool opaque;	 /* the root is opaque; overlayfs ignores the attribute there */
+	bool opaque;	 /* the root is opaque; overlayfs ignores this attribute of a root */
 	int64_t skipped; /* extended attributes that were not set */
 };
 

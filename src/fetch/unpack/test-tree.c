@@ -46,7 +46,8 @@ static int tear_down(void **state)
 
 	close(f->root);
 	assert_int_equal(remove_tree(f->top, "root", &e), 0);
-	assert_int_equal(remove_tree(f->top, "root", &e), 0); /* succeeds if it does not exist */
+	/* also succeeds if "root" does not exist */
+	assert_int_equal(remove_tree(f->top, "root", &e), 0);
 	close(f->top);
 	assert_int_equal(rmdir(f->path), 0);
 	free(f);

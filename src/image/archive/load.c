@@ -17,8 +17,7 @@
 #include "image/pull/make-job.h"
 #include "image/pull/session.h"
 
-#define IMAGES_MAX	      256
-#define GRPC_INVALID_ARGUMENT 3
+#define IMAGES_MAX 256
 
 struct load {
 	struct store *store;
@@ -168,11 +167,8 @@ static int load_images(struct load *l, const struct load_request *request,
 			     images.n);
 	else if (request->n_names > 0)
 		r = incoming_set_names(images.v[0]->image, request->names, request->n_names, e);
-	if (r < 0) {
-		e->domain = HW_DOMAIN_GRPC;
-		e->wire = GRPC_INVALID_ARGUMENT;
+	if (r < 0)
 		return r;
-	}
 	return store_images(&images, result, e);
 }
 
@@ -188,8 +184,6 @@ int load_run(struct load *l, const struct load_request *request, struct load_res
 		/* remove the layers that this load added to the store before it failed */
 		if (store_trim(l->store, &trim) < 0)
 			log_debug("remove the layers of a failed load: %s", trim.msg);
-		e->wire = job_grpc_code(e);
-		e->domain = HW_DOMAIN_GRPC;
 		return r;
 	}
 	*ret_result = result;

@@ -48,7 +48,7 @@ AUTO_DEFINE(load_free, struct load);
  * free (pull_options.reserve); or another negative errno */
 int load_add(struct load *l, const void *data, size_t len, struct hw_err *e);
 /* Load the images of the complete archive. Return: 0 and a result, to be released with
- * load_result_done(); or negative errno with a gRPC status code in @e */
+ * load_result_done(); or negative errno, see struct job_failed in image/protocol/job.h */
 int load_run(struct load *l, const struct load_request *request, struct load_result *ret_result,
 	     struct hw_err *e);
 void load_result_done(struct load_result *result);

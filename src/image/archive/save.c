@@ -167,7 +167,7 @@ static int choose_blob(struct store *s, const struct store_layer *layer,
 	uint8_t first[sizeof(zstd)] = { 0 };
 
 	if (!layer->blob_kept && !layer->rebuildable)
-		return err_text(e, -ENOTSUP, "layer %s: cannot be rebuilt from its files",
+		return err_text(e, -EOPNOTSUPP, "layer %s: cannot be rebuilt from its files",
 				layer->diff_id);
 	if (!layer->blob_kept) {
 		*ret_blob =
@@ -418,8 +418,23 @@ static int save_image(struct saver *s, const struct store_image *image, struct h
 	return 0;
 }
 
-int save_images(struct store *s, const struct store_image *const *images, size_t n,
-		const struct save_options *how, struct hw_err *e)
+static int find_images(const struct store_snapshot *snap, const char *const *names, size_t n,
+		       const struct store_image **images, struct hw_err *e)
+{
+	for (size_t i = 0; i < n; i++) {
+		int r;
+
+		r = store_snapshot_find(snap, names[i], &images[i], e);
+		if (r < 0)
+			return r;
+		if (r == 0)
+			return err_text(e, -ENODATA, "image \"%.256s\" not found", names[i]);
+	}
+	return 0;
+}
+
+int save_images(struct store *s, const char *const *names, size_t n, const struct save_options *how,
+		struct hw_err *e)
 {
 	static const char layout[] = "{\"imageLayoutVersion\":\"1.0.0\"}";
 	static const char end_of_archive[2 * BLOCK];
@@ -432,8 +447,14 @@ int save_images(struct store *s, const struct store_image *const *images, size_t
 		.docker = value_new_array(),
 	};
 	AUTO(value_free) struct value *index = value_new_object();
+	AUTO(store_snapshot_put) const struct store_snapshot *snap = store_snapshot_get(s);
+	autofree const struct store_image **images =
+		mem_new((n + 1) * sizeof(struct store_image *));
 	int r;
 
+	r = find_images(snap, names, n, images, e);
+	if (r < 0)
+		return r;
 	r = write_file(&saver, "oci-layout", layout, strlen(layout), e);
 	if (r < 0)
 		return r;

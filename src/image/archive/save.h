@@ -28,13 +28,13 @@ struct save_options {
 };
 
 /*
- * Write an archive of @images, which belong to a snapshot held by the caller. If the call fails,
- * pieces of the archive may already have been written: the receiver must discard them. Return: 0;
- * -ENODATA: an image was removed during the call, or one of its layers was lost; -ENOTSUP: a layer
- * cannot be rebuilt; -EBADMSG: a layer is damaged; -ECANCELED; -ETIMEDOUT; or another negative
- * errno
+ * Write an archive of images. @names: as for store_snapshot_find(). If the call fails, pieces of the
+ * archive may already have been written: the receiver must discard them. Return: 0; -ENODATA: an
+ * image does not exist or was removed during the call, or one of its layers was lost; -EOPNOTSUPP:
+ * a layer cannot be rebuilt; -EBADMSG: a layer is damaged; -ECANCELED; -ETIMEDOUT; or another
+ * negative errno
  */
-int save_images(struct store *s, const struct store_image *const *images, size_t n,
-		const struct save_options *how, struct hw_err *e);
+int save_images(struct store *s, const char *const *names, size_t n, const struct save_options *how,
+		struct hw_err *e);
 
 #endif

@@ -111,8 +111,6 @@ const struct hw_field job_step_fields[] = {
 const struct hw_field job_failed_fields[] = {
 	{ "code", HW_INT, HW_AT(struct job_failed, code), .flags = HW_REQUIRED, .min = 1,
 	  .max = 4095, .help = "positive errno" },
-	{ "wire", HW_INT, HW_AT(struct job_failed, wire), .flags = HW_REQUIRED, .min = 1, .max = 16,
-	  .help = "gRPC status code" },
 	{ "message", HW_STRING, HW_AT(struct job_failed, message), .flags = HW_REQUIRED,
 	  .help = "error message" },
 	{ 0 },
@@ -175,45 +173,9 @@ int job_decode(const struct job_message *m, const struct hw_field *table, void *
 
 /* ---- errors ---------------------------------------------------------------- */
 
-/* gRPC status codes for the client that requested the image. */
-static const struct {
-	int code, wire;
-} grpc_codes[] = {
-	{ -ECANCELED, 1 },     /* CANCELLED */
-	{ -ETIMEDOUT, 4 },     /* DEADLINE_EXCEEDED */
-	{ -ENODATA, 5 },       /* NOT_FOUND: no such image. ENOENT is for files of the daemon */
-	{ -EACCES, 7 },	       /* PERMISSION_DENIED */
-	{ -EBUSY, 8 },	       /* RESOURCE_EXHAUSTED: rate limit of the registry */
-	{ -ENOSPC, 8 },	       /* the disk is full */
-	{ -EDQUOT, 8 },	       /* the disk quota is used up */
-	{ -EMFILE, 8 },	       /* the daemon has no file descriptors left */
-	{ -ENFILE, 8 },	       /* the machine has no file descriptors left */
-	{ -EAGAIN, 8 },	       /* no more processes can be started */
-	{ -EFBIG, 8 },	       /* size limit exceeded */
-	{ -EPERM, 9 },	       /* FAILED_PRECONDITION: refused redirect */
-	{ -EOPNOTSUPP, 9 },    /* unsupported content; UNIMPLEMENTED is for unknown calls */
-	{ -ECOMM, 14 },	       /* UNAVAILABLE: temporary error of the registry */
-	{ -EPROTO, 14 },       /* TLS or HTTP error */
-	{ -EBADMSG, 15 },      /* DATA_LOSS: digest mismatch */
-	{ -EINVAL, 15 },       /* malformed content */
-	{ -EKEYREJECTED, 16 }, /* UNAUTHENTICATED */
-};
-
-int job_grpc_code(const struct hw_err *e)
-{
-	if (e->domain == HW_DOMAIN_GRPC)
-		return e->wire;
-	for (size_t i = 0; i < ARRAY_SIZE(grpc_codes); i++)
-		if (grpc_codes[i].code == e->code)
-			return grpc_codes[i].wire;
-	return 13; /* INTERNAL */
-}
-
 int job_send_failed(int fd, const struct hw_err *why, int idle_ms, struct hw_err *e)
 {
-	struct job_failed failed = { .code = -why->code,
-				     .wire = job_grpc_code(why),
-				     .message = (char *)why->msg };
+	struct job_failed failed = { .code = -why->code, .message = (char *)why->msg };
 
 	return job_send_table(fd, JOB_FAILED, job_failed_fields, &failed, -1, idle_ms, e);
 }
@@ -231,8 +193,6 @@ int job_decode_failed(const struct job_message *m, struct hw_err *e)
 		if ((unsigned char)*c < ' ' || *c == 0x7f)
 			*c = ' ';
 	r = err_text(e, -failed.code, "%s", failed.message);
-	e->domain = HW_DOMAIN_GRPC;
-	e->wire = failed.wire;
 	hw_field_clear(job_failed_fields, &failed);
 	return r;
 }

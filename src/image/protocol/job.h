@@ -68,8 +68,8 @@ enum job_type {
 /* JOB */
 struct fetch_job {
 	char *reference; /* complete: docker.io/library/busybox:latest; in archives "image 1" */
-	/* Position, from 1, of the image in the archive whose descriptor came with the job; 0: the
-	 * image comes from a registry. */
+	/* Position of the image in the archive, from 1; the archive's file descriptor is sent with
+	 * the job. 0: the image comes from a registry. */
 	int image;
 	char *format; /* format of the archive: "oci" or "docker"; NULL or "": detect */
 	struct platform platform;
@@ -127,10 +127,30 @@ struct job_step {
 	char *unpacked;	     /* LAYER: JSON of struct unpacked, see layer-report.h */
 };
 
-/* FAILED */
+/*
+ * FAILED. These errors of a pull or a load have a meaning of their own; all others are failures of
+ * this machine:
+ *
+ *	EINVAL        the request is wrong: malformed name, not an archive of images
+ *	ENODATA       no such image, or not for this platform
+ *	EKEYREJECTED  the registry wants credentials, or other ones
+ *	EACCES        the registry refuses access
+ *	EBUSY         busy, try again later: rate limit of the registry, layer in use
+ *	ECOMM         temporary error of the registry, or no connection to it
+ *	EPROTO        TLS or HTTP error
+ *	ETIMEDOUT     no progress, or the deadline has passed
+ *	ECANCELED     cancelled by the client
+ *	EBADMSG       malformed or damaged content: manifest, archive, digest mismatch
+ *	EOPNOTSUPP    content that hawser does not support
+ *	EFBIG         a size limit is exceeded
+ *	EPERM         refused by hawser: redirect to a forbidden address
+ *	ENOKEY        unusable certificates or credentials file on this machine
+ *	ENOSPC        the disk is full; EDQUOT: the disk quota is used up
+ *	EAGAIN        no more processes can be started
+ *	EMFILE        no descriptors left, in this process; ENFILE: on this machine
+ */
 struct job_failed {
 	int code; /* errno, positive */
-	int wire; /* gRPC status code */
 	char *message;
 };
 
@@ -156,10 +176,10 @@ struct job_message {
 void job_message_done(struct job_message *m); /* also closes the descriptor */
 
 /*
- * Send a message. @along is a descriptor to pass with it, which is borrowed; or -1. The call fails
- * if no part of the message can be sent for @idle_ms. If it fails in the middle of a message, it
- * shuts the socket down for writing: otherwise the receiver would take the next message for the
- * rest of this one. Return: 0; -ETIMEDOUT; or another negative errno
+ * Send a message. @along is a file descriptor to pass with it, which is borrowed; or -1. The call
+ * fails if no part of the message can be sent for @idle_ms. If the call fails in the middle of a
+ * message, it shuts the socket down for writing: otherwise the receiver would take the next message
+ * for the rest of this one. Return: 0; -ETIMEDOUT; or another negative errno
  */
 int job_send(int fd, enum job_type type, const void *data, size_t len, int along, int idle_ms,
 	     struct hw_err *e);
@@ -177,8 +197,6 @@ int job_decode(const struct job_message *m, const struct hw_field *table, void *
 	       struct hw_err *e);
 
 int job_send_failed(int fd, const struct hw_err *why, int idle_ms, struct hw_err *e);
-/* The gRPC status code of an error: its own code if it has one, else the code for its errno. */
-int job_grpc_code(const struct hw_err *e);
 /* Decode the error of a FAILED message into @e. Return: its negative errno; -EINVAL: malformed */
 int job_decode_failed(const struct job_message *m, struct hw_err *e);
 

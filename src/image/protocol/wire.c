@@ -3,7 +3,7 @@
  * image/protocol/wire.c - protocol between the daemon and hawser-fetch: messages on a socket
  *
  * How:   non-blocking I/O after poll(), so that every wait has a timeout. A
- *        descriptor is sent with the first byte of a message.
+ *        file descriptor is sent with the first byte of a message.
  */
 #include "image/protocol/job.h"
 
@@ -102,7 +102,7 @@ int job_send(int fd, enum job_type type, const void *data, size_t len, int along
 
 /* ---- receiving ------------------------------------------------------------- */
 
-/* A message has at most one descriptor; further ones are closed. */
+/* A message has at most one file descriptor; further ones are closed. */
 static ssize_t receive_some(int fd, void *data, size_t len, int *ret_fd)
 {
 	struct iovec iov = { .iov_base = data, .iov_len = len };

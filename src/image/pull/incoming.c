@@ -17,7 +17,7 @@
 
 struct incoming_layer {
 	char chain_id[DIGEST_TEXT];
-	bool existed;		   /* was in the store before; then the rest is unused */
+	bool existed;		   /* was in the store before; then the members below are unused */
 	struct store_stage *stage; /* where it is unpacked */
 	bool complete;		   /* unpacked completely in its stage */
 	bool committed;		   /* added to the store */

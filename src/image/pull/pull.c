@@ -5,8 +5,8 @@
  * How:   each pull runs in its own thread, which may outlive the first request. A
  *        request finds a running pull by its key, a hash of reference, platform and
  *        credentials. It waits until the descriptor done_fd becomes readable; done_fd
- *        then stays readable. If all requests end before that, the last one writes
- *        to cancel_fd.
+ *        then stays readable. If all requests end before the pull does, the last
+ *        request writes to cancel_fd.
  * Rules: puller.lock protects the struct puller and all reference counts. It is never
  *        held during a blocking operation.
  */
@@ -32,12 +32,10 @@
 #include "image/pull/session.h"
 #include "image/reference.h"
 
-#define PROGRESS_MS	      200
-#define SIGNAL_TRIES	      100
-#define STANDBY_MS	      30000 /* lifetime of a standby process: pulls often come in bursts */
-#define KNOWN_MAX	      (48 << 10) /* bytes; the job must fit into a socket buffer */
-#define GRPC_INVALID_ARGUMENT 3
-#define GRPC_UNAVAILABLE      14
+#define PROGRESS_MS  200
+#define SIGNAL_TRIES 100
+#define STANDBY_MS   30000	/* lifetime of a standby process: pulls often come in bursts */
+#define KNOWN_MAX    (48 << 10) /* bytes; the job must fit into a socket buffer */
 
 struct puller {
 	struct store *store;
@@ -295,14 +293,6 @@ static int wait_until_done(const struct pull_request *request, struct shared_pul
 	}
 }
 
-/* kubelet recognizes the prefix "RegistryUnavailable" and shows it to users as the reason. */
-static int set_grpc_code(struct hw_err *e)
-{
-	e->wire = job_grpc_code(e);
-	e->domain = HW_DOMAIN_GRPC;
-	return e->wire == GRPC_UNAVAILABLE ? err_ctx(e, "RegistryUnavailable") : e->code;
-}
-
 int pull(struct puller *p, const struct pull_request *request, struct pull_result *ret_result,
 	 struct hw_err *e)
 {
@@ -312,11 +302,8 @@ int pull(struct puller *p, const struct pull_request *request, struct pull_resul
 	int r;
 
 	r = reference_parse(request->reference, &ref, e);
-	if (r < 0) {
-		e->domain = HW_DOMAIN_GRPC;
-		e->wire = GRPC_INVALID_ARGUMENT;
+	if (r < 0)
 		return r;
-	}
 	pull_key(request, &ref, key);
 	pthread_mutex_lock(&p->lock);
 	s = map_find(p->joinable, key);
@@ -328,7 +315,7 @@ int pull(struct puller *p, const struct pull_request *request, struct pull_resul
 	}
 	pthread_mutex_unlock(&p->lock);
 	if (r < 0)
-		return set_grpc_code(e);
+		return r;
 	r = wait_until_done(request, s, e);
 	/* the lock also makes the thread's writes visible; an eventfd does not guarantee that */
 	pthread_mutex_lock(&p->lock);
@@ -345,5 +332,5 @@ int pull(struct puller *p, const struct pull_request *request, struct pull_resul
 	}
 	shared_pull_unref(s);
 	pthread_mutex_unlock(&p->lock);
-	return r < 0 ? set_grpc_code(e) : 0;
+	return r;
 }

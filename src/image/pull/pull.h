@@ -88,10 +88,10 @@ struct pull_result {
 };
 
 /*
- * Pull an image, or wait for a running pull of the same image. Return: 0, or negative errno with a
- * gRPC status code in @e: -EINVAL: malformed reference; -ECANCELED: this request was cancelled;
- * -ETIMEDOUT: its deadline has passed; others: see the table in image/protocol/job.c. The message
- * names image and host.
+ * Pull an image, or wait for a running pull of the same image. Return: 0, or negative errno:
+ * -EINVAL: malformed reference; -ECANCELED: this request was cancelled; -ETIMEDOUT: its deadline
+ * has passed; others: see struct job_failed in image/protocol/job.h. The message names image and
+ * host.
  */
 int pull(struct puller *p, const struct pull_request *request, struct pull_result *ret_result,
 	 struct hw_err *e);

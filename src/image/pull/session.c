@@ -122,6 +122,7 @@ static int add_context(const struct session *s, const char *what, struct hw_err 
 static int fail_protocol(struct session *s, struct hw_err *e)
 {
 	s->protocol_error = true;
+	err_replace(e, -EINVAL, -EBADMSG); /* the message is malformed, not the request */
 	return add_context(s, "hawser-fetch: protocol error", e);
 }
 

@@ -288,7 +288,8 @@ static int place_layer(struct commit *c, size_t i, struct hw_err *e)
 		return move_into_place(c, i, e);
 	if (!store_is_suspect(c->s, layer->chain_id))
 		return 0;
-	/* exchange them, so that the layer always exists; the stage deletes the suspect one */
+	/* exchange the two directories, so that the layer always exists; the suspect one is then
+	 * deleted with the stage */
 	if (renameat2(c->s->tmp, layer->stage->name, c->s->layers, directory_name(layer),
 		      RENAME_EXCHANGE) == 0) {
 		c->places[i] = EXCHANGED;

@@ -76,8 +76,8 @@ static int set_upper(int fs, const struct mount_stack *stack, struct hw_err *e)
 	const char *const options[][2] = {
 		{ "upperdir", stack->upper },
 		{ "workdir", stack->work },
-		{ "index",
-		  "off" }, /* with the index, upper cannot be mounted again over other layers */
+		/* with "on", upper could not be mounted again over other layers */
+		{ "index", "off" },
 		{ "metacopy", "off" },
 	};
 	int r = 0;
@@ -194,7 +194,7 @@ int mount_overlay_legacy(const struct mount_stack *stack, const char *target, st
 
 /* ---- choice of the method ------------------------------------------------------ */
 
-/* For a stack without layers and upper: mounts the empty directory itself. */
+/* For a stack without layers and without upper: mounts the empty directory itself. */
 static int mount_empty(const struct mount_stack *stack, const char *target, struct hw_err *e)
 {
 	struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY };

@@ -240,7 +240,7 @@ static const struct store_image *find_by_name(const struct store_snapshot *snap,
 	for (size_t i = 0; i < snap->n; i++) {
 		const struct store_image *image = snap->images[i];
 
-		if ((damaged || !image->damaged) &&
+		if ((!image->damaged || damaged) &&
 		    (strings_has(&image->tags, name) || strings_has(&image->digests, name)))
 			return image;
 	}
@@ -285,4 +285,10 @@ int store_snapshot_find(const struct store_snapshot *snap, const char *text,
 			const struct store_image **ret_image, struct hw_err *e)
 {
 	return store_find(snap, text, false, ret_image, e);
+}
+
+int store_snapshot_find_any(const struct store_snapshot *snap, const char *text,
+			    const struct store_image **ret_image, struct hw_err *e)
+{
+	return store_find(snap, text, true, ret_image, e);
 }

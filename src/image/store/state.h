@@ -92,7 +92,7 @@ int store_find(const struct store_snapshot *snap, const char *text, bool damaged
 	       const struct store_image **ret_image, struct hw_err *e);
 
 /* ---- layer.c ---- */
-/* Return: 1 or 0; or negative errno */
+/* Return: 1 if the layer exists; 0 if not; or negative errno */
 int store_layer_exists(struct store *s, const char *chain_id, struct hw_err *e);
 bool store_is_suspect(const struct store *s, const char *chain_id);
 

@@ -155,8 +155,8 @@ static int remove_incomplete(struct store *s, struct hw_err *e)
 		r = file_walk(s->tmp, ".", skip_used_number, s, e);
 	if (r == 0)
 		r = file_walk(s->tmp, ".", remove_stage, s, e);
-	/* before the next step: if the directory of a lost layer exists without root/, that step
-	 * removes it */
+	/* This must come before the next step, which removes the directory of a lost layer if the
+	 * directory exists without root/. */
 	if (r == 0)
 		r = delete_lost_layer_rows(s, e);
 	if (r == 0)

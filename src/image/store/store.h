@@ -95,6 +95,9 @@ AUTO_DEFINE(store_snapshot_put, const struct store_snapshot);
  */
 int store_snapshot_find(const struct store_snapshot *snap, const char *text,
 			const struct store_image **ret_image, struct hw_err *e);
+/* Like store_snapshot_find(), but damaged images are found too. */
+int store_snapshot_find_any(const struct store_snapshot *snap, const char *text,
+			    const struct store_image **ret_image, struct hw_err *e);
 
 /* ---- images ------------------------------------------------------------------ */
 
@@ -108,10 +111,11 @@ struct store_new_image {
 };
 
 /*
- * Add an image, whose layers must be in the store, or add names to an existing image. A name that
- * another image has moves to this image; the other image keeps its remaining names. The change
- * is on disk on return. @ret_id may be NULL. Return: 0; -ENOENT: a layer is missing; -EINVAL: the
- * configuration is malformed or a name is not complete
+ * Add an image, whose layers must be in the store, or add names to an existing image. If a name
+ * belongs to another image, the name is moved to this image; the other image keeps its remaining
+ * names. The change is on disk on return. @ret_id may be NULL. Return: 0; -ENOENT: a layer is
+ * missing; -EBADMSG: the configuration is malformed;
+ * -EINVAL: a name is not complete
  */
 int store_image_add(struct store *s, const struct store_new_image *image, char ret_id[DIGEST_TEXT],
 		    struct hw_err *e);

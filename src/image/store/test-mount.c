@@ -158,7 +158,8 @@ static void opaque_layer_hides(void **state)
 static void few_layers(void **state)
 {
 	for (size_t i = 0; i < 8; i++) {
-		bool nothing = i == 4; /* mount_overlay_legacy() does not support this */
+		/* neither layers nor upper: mount_overlay_legacy() does not support this */
+		bool nothing = i == 4;
 		autofree char *name = str_printf("few%zu", i);
 		AUTO(scene_done) struct scene s;
 		struct mount_stack stack;

@@ -240,6 +240,16 @@ static void few_descriptors(void **state)
 	assert_int_equal(count_in(p, "gone"), 0);
 }
 
+static void assert_finds_damaged(struct test_store *p, const char *text, const char *id)
+{
+	AUTO(store_snapshot_put) const struct store_snapshot *snap = store_snapshot_get(p->store);
+	const struct store_image *image = NULL;
+	struct hw_err e;
+
+	assert_int_equal(store_snapshot_find_any(snap, text, &image, &e), 1);
+	assert_string_equal(image->id, id);
+}
+
 static void lost_layer(void **state)
 {
 	struct test_store *p = *state;
@@ -248,7 +258,7 @@ static void lost_layer(void **state)
 	autoclose int dir = -1;
 
 	digest_of("one", 3, chain);
-	add_image(p, "", LIST("one", "two"), LIST(NAME ":1"), id);
+	add_image(p, "", LIST("one", "two"), LIST(NAME ":1", NAME "@" DIGEST_A), id);
 	test_store_close(p);
 	dir = open(layers, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	OK(remove_tree(dir, chain + 7, &e));
@@ -256,6 +266,10 @@ static void lost_layer(void **state)
 	assert_false(has_layer(p, chain));
 	assert_int_equal(count_images(p), 1); /* the image is still listed */
 	assert_int_equal(find_image(p, "busybox:1", found), 0);
+	assert_finds_damaged(p, "busybox:1", id);
+	assert_finds_damaged(p, id, id);
+	assert_finds_damaged(p, "busybox@" DIGEST_A, id);
+	assert_finds_damaged(p, "busybox:1@" DIGEST_A, id);
 	add_layer(p, NULL, "one", chain); /* as a new pull does */
 	assert_finds(p, "busybox:1", id);
 	OK(store_image_remove(p->store, id, &e));
@@ -400,8 +414,8 @@ static void image_removed_from_full_disk(void **state)
 	test_store_close(p);
 	if (mount("none", p->path, "tmpfs", 0, "size=4m") < 0)
 		skip();
-	for (int again = 0; again < 2;
-	     again++) { /* fill it while the store is open, then while closed */
+	/* fill the disk first while the store is open, then while the store is closed */
+	for (int again = 0; again < 2; again++) {
 		test_store_open(p);
 		add_image(p, "", LIST("one"), LIST(NAME ":1"), id);
 		if (again)

@@ -18,8 +18,7 @@
 #include "image/store/state.h"
 #include "image/store/test-store.h"
 
-#define DIGEST_A "sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
-#define NAME	 "docker.io/library/busybox"
+#define NAME "docker.io/library/busybox"
 
 static void layer_is_stored(void **state)
 {

@@ -23,6 +23,8 @@
 #include "base/str.h"
 #include "image/store/store.h"
 
+#define DIGEST_A "sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+
 struct test_store {
 	char path[64];
 	struct store *store;

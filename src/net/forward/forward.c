@@ -198,8 +198,10 @@ static int add_rules_once(struct nft *nft, const struct forward *forward, struct
 		put_rule(nft, forward, rules.jump, true);
 	if (!rules.jump)
 		put_rule(nft, forward, 0, false);
-	e->msg[0] = '\0';
-	return nft_batch_commit(nft, e);
+	r = nft_batch_commit(nft, e);
+	return r < 0 ? err_ctx(e, "accept pod traffic in chain FORWARD of %stables",
+			       forward->family == AF_INET ? "ip" : "ip6")
+		     : 0;
 }
 
 int forward_add_rules(struct nft *nft, const struct forward *forward, struct hw_err *e)
@@ -208,9 +210,6 @@ int forward_add_rules(struct nft *nft, const struct forward *forward, struct hw_
 
 	for (int tries = 0; r == -ERESTART && tries < TRIES; tries++)
 		r = add_rules_once(nft, forward, e);
-	if (r < 0 && (!*e->msg || r == -ERESTART))
-		return err_set(e, r, "accept pod traffic in chain FORWARD of %stables",
-			       forward->family == AF_INET ? "ip" : "ip6");
 	return r < 0 ? r : 0;
 }
 
@@ -228,6 +227,8 @@ static void put_delete(struct nft *nft, const struct nft_chain_ref *place, uint6
 	nft->deleted = true;
 }
 
+#define REMOVE_RULES "remove rules from chain FORWARD of the filter table"
+
 /* Keeps the chain if it has rules, or if other rules jump to it (-EBUSY). */
 static int delete_admin_chain(struct nft *nft, const struct forward *forward, struct hw_err *e)
 {
@@ -244,7 +245,9 @@ static int delete_admin_chain(struct nft *nft, const struct forward *forward, st
 	mnl_attr_put_strz(m, NFTA_CHAIN_NAME, place.chain);
 	nft_end_message(nft, m);
 	r = nft_batch_commit(nft, e);
-	return r == -ENOENT || r == -EBUSY ? 0 : r;
+	if (r >= 0 || r == -ENOENT || r == -EBUSY)
+		return 0;
+	return err_ctx(e, REMOVE_RULES);
 }
 
 int forward_remove_rules(struct nft *nft, const struct forward *forward, struct hw_err *e)
@@ -258,12 +261,10 @@ int forward_remove_rules(struct nft *nft, const struct forward *forward, struct 
 	nft_batch_begin(nft, 0);
 	put_delete(nft, &place, rules.jump);
 	put_delete(nft, &place, rules.accept);
-	e->msg[0] = '\0';
 	r = nft_batch_commit(nft, e);
-	if (r >= 0)
-		r = delete_admin_chain(nft, forward, e);
-	if (r < 0 && !*e->msg)
-		return err_set(e, r, "remove rules from chain FORWARD of the filter table");
+	if (r < 0)
+		return err_ctx(e, REMOVE_RULES);
+	r = delete_admin_chain(nft, forward, e);
 	return r < 0 ? r : 1;
 }
 
@@ -321,11 +322,9 @@ int forward_remove_upstream_rules(struct nft *nft, const struct hw_ip *ip, struc
 		nft_batch_begin(nft, 0);
 		for (size_t i = 0; i < rules.n; i++)
 			put_delete(nft, &place, rules.handles[i]);
-		e->msg[0] = '\0';
 		r = nft_batch_commit(nft, e);
+		if (r < 0)
+			err_ctx(e, "remove rules from chain CNI-FORWARD of the filter table");
 	}
-	if (r >= 0)
-		return 0;
-	return *e->msg ? r
-		       : err_set(e, r, "remove rules from chain CNI-FORWARD of the filter table");
+	return r < 0 ? r : 0;
 }

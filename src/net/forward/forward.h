@@ -7,8 +7,8 @@
  *        accepts packets with hawser's mark. Also checks for other chains that drop
  *        pod traffic.
  * Rules: no other rules are changed. The two rules have the format of iptables, so
- *        the iptables commands can list and delete them. Only this one chain has to
- *        be listed.
+ *        the iptables commands can list and delete them. To find the two rules,
+ *        hawser reads only the FORWARD chain, not the whole ruleset.
  */
 #ifndef NET_FORWARD_FORWARD_H
 #define NET_FORWARD_FORWARD_H

@@ -160,7 +160,7 @@ int forward_check_native(struct nft *nft, uint32_t mark, bool six, const char *s
 
 	int r = nft_send_request(nft, m, collect_chain, &chains, e);
 	if (r < 0 && r != -ENOENT)
-		return err_set(e, r, "list nftables chains");
+		return err_ctx(e, "list nftables chains");
 	r = 0;
 	for (size_t i = 0; r >= 0 && i < chains.n; i++)
 		r = check_chain(nft, &chains.v[i], mark, six, e);

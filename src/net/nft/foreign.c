@@ -83,8 +83,7 @@ int nft_has_chain(struct nft *nft, const struct nft_chain_ref *place, struct hw_
 	r = nft_send_request(nft, m, NULL, NULL, e);
 	if (r == -ENOENT || (r < 0 && nft_is_unsupported(nft)))
 		return 0;
-	return r < 0 ? err_set(e, r, "find nftables chain %s of table %s", place->chain,
-			       place->table)
+	return r < 0 ? err_ctx(e, "find nftables chain %s of table %s", place->chain, place->table)
 		     : 1;
 }
 
@@ -107,11 +106,10 @@ static void put_delete_rules(struct nft *nft, const struct nft_chain_ref *place,
 static int commit_deletion(struct nft *nft, const struct nft_chain_ref *place, struct hw_err *e)
 {
 	nft->deleted = true;
-	e->msg[0] = '\0';
 	int r = nft_batch_commit(nft, e);
-	if (r >= 0 || r == -ENOENT || *e->msg)
+	if (r >= 0)
 		return r;
-	return err_set(e, r, "delete rules of nftables chain %s of table %s", place->chain,
+	return err_ctx(e, "delete rules of nftables chain %s of table %s", place->chain,
 		       place->table);
 }
 
@@ -146,7 +144,7 @@ static int delete_chain_once(struct nft *nft, const struct nft_chain_ref *place,
 	nft_put_name(m, NFTA_CHAIN_TABLE, place->table);
 	nft_put_name(m, NFTA_CHAIN_NAME, place->chain);
 	nft_end_message(nft, m);
-	return r < 0 ? err_set(e, r, "list nftables table %s", place->table)
+	return r < 0 ? err_ctx(e, "list nftables table %s", place->table)
 		     : commit_deletion(nft, place, e);
 }
 
@@ -173,7 +171,7 @@ static int delete_rules(struct nft *nft, const struct nft_chain_ref *place, cons
 			return r;
 		r = search_chain(nft, place, &found, e);
 		if (r < 0)
-			return err_set(e, r, "list nftables chain %s of table %s", place->chain,
+			return err_ctx(e, "list nftables chain %s of table %s", place->chain,
 				       place->table);
 		if (!found.n)
 			return 0;
@@ -196,8 +194,7 @@ int nft_foreign_has_rule_containing(struct nft *nft, const struct nft_chain_ref 
 
 	int r = search_chain(nft, place, &found, e);
 	if (r < 0 && !nft_is_unsupported(nft))
-		return err_set(e, r, "list nftables chain %s of table %s", place->chain,
-			       place->table);
+		return err_ctx(e, "list nftables chain %s of table %s", place->chain, place->table);
 	return found.n > 0;
 }
 

@@ -148,7 +148,7 @@ static int has_rules(struct nft *nft, enum nft_table table, const char *chain, s
 	mnl_attr_put_strz(m, NFTA_RULE_TABLE, NFT_TABLE);
 	mnl_attr_put_strz(m, NFTA_RULE_CHAIN, chain);
 	r = nft_send_request(nft, m, count_rule, &n, e);
-	return r < 0 && r != -ENOENT ? err_set(e, r, "list nftables chain %s", chain) : n > 0;
+	return r < 0 && r != -ENOENT ? err_ctx(e, "list nftables chain %s", chain) : n > 0;
 }
 
 /* Return: 1 if the rules are loaded and were not flushed, 0 if not, or a negative errno */
@@ -317,7 +317,7 @@ static int is_complete(struct nft *nft, enum nft_table table, struct hw_err *e)
 	mnl_attr_put_strz(m, NFTA_RULE_TABLE, NFT_TABLE);
 	r = nft_send_request(nft, m, count_found_rule, &chains, e);
 	if (r < 0 && r != -ENOENT)
-		return err_set(e, r, "list nftables table %s " NFT_TABLE, rulesets[table].family);
+		return err_ctx(e, "list nftables table %s " NFT_TABLE, rulesets[table].family);
 	for (size_t i = 0; i < chains.n; i++)
 		if (chains.v[i].found < chains.v[i].wanted)
 			return 0;
@@ -363,7 +363,7 @@ int nft_delete_table(struct nft *nft, enum nft_table table, struct hw_err *e)
 	int r = nft_batch_commit(nft, e);
 	if (r == -ENOENT || (r < 0 && nft_is_unsupported(nft)))
 		return 0;
-	return r < 0 ? err_set(e, r, "delete nftables table %s " NFT_TABLE, rulesets[table].family)
+	return r < 0 ? err_ctx(e, "delete nftables table %s " NFT_TABLE, rulesets[table].family)
 		     : 1;
 }
 

@@ -30,6 +30,7 @@ struct elem_reader {
 	bool found;
 	int (*each)(void *ctx, const struct nft_elem *elem, struct hw_err *e);
 	void *ctx;
+	bool failed; /* each() did, and its error needs no context */
 };
 
 static int decode_elems(void *ctx, const struct nlmsghdr *m, struct hw_err *e)
@@ -50,6 +51,7 @@ static int decode_elems(void *ctx, const struct nlmsghdr *m, struct hw_err *e)
 			nft_elem_decode(item, &found);
 			if (reader->each) {
 				r = reader->each(reader->ctx, &found, e);
+				reader->failed = r < 0;
 			} else {
 				*reader->elem = found;
 				reader->found = true;
@@ -72,7 +74,7 @@ int nft_get(struct nft *nft, const struct nft_elem *elem, struct nft_elem *ret_e
 	if (r == -ENOENT || (r == 0 && !reader.found))
 		return 0;
 	if (r < 0)
-		return err_set(e, r, "read nftables set %s", elem->set);
+		return err_ctx(e, "read nftables set %s", elem->set);
 	*ret_elem = found;
 	return 1;
 }
@@ -89,11 +91,10 @@ int nft_list(struct nft *nft, enum nft_table table, const char *set,
 
 	mnl_attr_put_strz(m, NFTA_SET_ELEM_LIST_TABLE, NFT_TABLE);
 	mnl_attr_put_strz(m, NFTA_SET_ELEM_LIST_SET, set);
-	e->msg[0] = '\0';
 	r = nft_send_request(nft, m, decode_elems, &reader, e);
 	if (r == -ENOENT || (r < 0 && nft_is_unsupported(nft)))
 		return 0;
-	return r < 0 && !*e->msg ? err_set(e, r, "list nftables set %s", set) : r;
+	return r < 0 && !reader.failed ? err_ctx(e, "list nftables set %s", set) : r;
 }
 
 /* ---- add --------------------------------------------------------------------------------- */
@@ -182,12 +183,23 @@ static int put_unless_exists(struct nft *nft, const struct nft_elem *v, size_t i
 	return 1;
 }
 
+static int commit_addition(struct nft *nft, const struct nft_elem *first, struct hw_err *e)
+{
+	char text[NFT_ELEM_TEXT];
+	int r;
+
+	r = nft_batch_commit(nft, e);
+	if (r < 0)
+		return err_ctx(e, "add %s to nftables set %s", nft_elem_format(first, text),
+			       first->set);
+	return 0;
+}
+
 static int add_after_reading(struct nft *nft, const struct nft_elem *v, size_t n, const char *owner,
 			     struct nft_conflict *ret_clash, struct hw_err *e)
 {
 	autofree struct existing *existing = mem_resize(NULL, n, sizeof(*existing));
 
-	e->msg[0] = '\0';
 	for (int tries = 0; tries < TRIES; tries++) {
 		uint32_t generation = 0;
 		bool changed = false;
@@ -205,17 +217,18 @@ static int add_after_reading(struct nft *nft, const struct nft_elem *v, size_t n
 				return r;
 			changed |= r > 0;
 		}
-		r = changed ? nft_batch_commit(nft, e) : 0;
+		r = changed ? commit_addition(nft, v, e) : 0;
 		if (r != -ERESTART)
 			return r;
 	}
-	return -ERESTART;
+	return -ERESTART; /* *e is that of the last try */
 }
 
 static int add_without_reading(struct nft *nft, const struct nft_elem *v, size_t n,
 			       const char *owner, struct hw_err *e)
 {
 	uint32_t generation = 0;
+	char text[NFT_ELEM_TEXT];
 	struct nft_elem there;
 	int r = 0;
 
@@ -229,14 +242,17 @@ static int add_without_reading(struct nft *nft, const struct nft_elem *v, size_t
 		if (r < 0)
 			return r;
 		r = nft_get(nft, &v[i], &there, e);
-		if (r != 0)
-			return r > 0 ? -EEXIST : r;
+		if (r < 0)
+			return r;
+		if (r > 0)
+			return err_text(e, -EEXIST, "nftables set %s already has %s", v[i].set,
+					nft_elem_format(&there, text));
 	}
 	nft_batch_begin(nft, generation);
 	for (size_t i = 0; i < n; i++)
 		if (v[i].mode != NFT_ABSENT)
 			put_new(nft, &v[i], owner);
-	return nft_batch_commit(nft, e);
+	return commit_addition(nft, v, e);
 }
 
 /* Loads the rules and the network chains that these elements need. again: do not rely on an earlier
@@ -257,7 +273,6 @@ static int load_rules_for(struct nft *nft, const struct nft_elem *v, size_t n, b
 int nft_add(struct nft *nft, const struct nft_elem *v, size_t n, const char *owner,
 	    struct nft_conflict *ret_clash, struct hw_err *e)
 {
-	char text[NFT_ELEM_TEXT];
 	int r = 0;
 
 	/* Tries twice, because another program may flush all rules after they were loaded. */
@@ -265,7 +280,6 @@ int nft_add(struct nft *nft, const struct nft_elem *v, size_t n, const char *own
 		r = load_rules_for(nft, v, n, tries > 0, e);
 		if (r < 0)
 			return r;
-		e->msg[0] = '\0';
 		r = add_without_reading(nft, v, n, owner, e);
 		/* With these errors an element may already exist. -ENOBUFS: there were so many
 		 * error replies that some were lost */
@@ -274,9 +288,6 @@ int nft_add(struct nft *nft, const struct nft_elem *v, size_t n, const char *own
 		if (r != -ENOENT)
 			break;
 	}
-	if (r < 0 && !*e->msg)
-		return err_set(e, r, "add %s to nftables set %s", nft_elem_format(&v[0], text),
-			       v[0].set);
 	return r;
 }
 
@@ -288,7 +299,6 @@ int nft_del(struct nft *nft, const struct nft_elem *v, size_t n, const char *own
 	autofree struct nft_elem *there = mem_resize(NULL, n ? n : 1, sizeof(*there));
 	int r = -ERESTART;
 
-	e->msg[0] = '\0';
 	for (int tries = 0; r == -ERESTART && tries < TRIES; tries++) {
 		uint32_t generation = 0;
 		bool changed = false;
@@ -308,10 +318,10 @@ int nft_del(struct nft *nft, const struct nft_elem *v, size_t n, const char *own
 				changed = true;
 			}
 		r = changed ? nft_batch_commit(nft, e) : 0;
+		if (r < 0)
+			err_ctx(e, "delete from nftables set %s", v[0].set);
 	}
-	if (r >= 0 || nft_is_unsupported(nft))
-		return 0;
-	return *e->msg ? r : err_set(e, r, "delete from nftables set %s", v[0].set);
+	return r >= 0 || nft_is_unsupported(nft) ? 0 : r;
 }
 
 static int collect_owned(void *ctx, const struct nft_elem *elem, struct hw_err *e)

@@ -185,15 +185,17 @@ static void read_expression(struct rule_reader *reader, const struct nlattr *ite
 struct rule_callback {
 	nft_rule_each_fn *each;
 	void *ctx;
+	bool failed; /* each() did, and its error needs no context */
 };
 
 static int read_rule(void *ctx, const struct nlmsghdr *m, struct hw_err *e)
 {
-	const struct rule_callback *callback = ctx;
+	struct rule_callback *callback = ctx;
 	const struct nfgenmsg *head = mnl_nlmsg_get_payload(m);
 	struct rule_reader reader = { .rule.verdict = NFT_RULE_CONTINUES,
 				      .family = head->nfgen_family };
 	const struct nlattr *attr, *item;
+	int r;
 
 	mnl_attr_for_each(attr, m, sizeof(struct nfgenmsg)) {
 		if (mnl_attr_get_type(attr) == NFTA_RULE_HANDLE)
@@ -204,25 +206,26 @@ static int read_rule(void *ctx, const struct nlmsghdr *m, struct hw_err *e)
 	if (reader.rule.expressions)
 		mnl_attr_for_each_nested(item, reader.rule.expressions)
 			read_expression(&reader, item);
-	return callback->each(callback->ctx, &reader.rule, e);
+	r = callback->each(callback->ctx, &reader.rule, e);
+	callback->failed = r < 0;
+	return r;
 }
 
 int nft_rule_each(struct nft *nft, const struct nft_chain_ref *place, nft_rule_each_fn *each,
 		  void *ctx, struct hw_err *e)
 {
 	struct nlmsghdr *m = nft_start_request(nft, NFT_MSG_GETRULE, NLM_F_DUMP, place->family);
-	struct rule_callback callback = { each, ctx };
+	struct rule_callback callback = { .each = each, .ctx = ctx };
 	int r;
 
 	mnl_attr_put_strz(m, NFTA_RULE_TABLE, place->table);
 	mnl_attr_put_strz(m, NFTA_RULE_CHAIN, place->chain);
-	e->msg[0] = '\0';
 	r = nft_send_request(nft, m, read_rule, &callback, e);
 	if (r == -ENOENT)
 		return 0;
-	return r < 0 && !*e->msg ? err_set(e, r, "list nftables chain %s of table %s", place->chain,
-					   place->table)
-				 : r;
+	return r < 0 && !callback.failed ? err_ctx(e, "list nftables chain %s of table %s",
+						   place->chain, place->table)
+					 : r;
 }
 
 int nft_rule_count(void *ctx, const struct nft_rule *rule, struct hw_err *e)

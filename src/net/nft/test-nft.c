@@ -9,6 +9,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/netfilter.h>
+#include <linux/netfilter/nf_tables.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,6 +20,7 @@
 #include "base/str.h"
 #include "net/nft/foreign.h"
 #include "net/nft/nft.h"
+#include "net/nft/wire.h"
 
 #define PROCESSES 40
 #define OWNER_A	  "00000000000000aa"
@@ -86,24 +88,24 @@ static void add_elem(struct nft *nft, struct nft_elem elem, const char *owner)
 {
 	struct hw_err e = { 0 };
 
-	nft_add(nft, &elem, 1, owner, NULL, &e);
-	assert_string_equal(e.msg, "");
+	if (nft_add(nft, &elem, 1, owner, NULL, &e) < 0)
+		fail_msg("%s", e.msg);
 }
 
 static void del_elem(struct nft *nft, struct nft_elem elem, const char *owner)
 {
 	struct hw_err e = { 0 };
 
-	nft_del(nft, &elem, 1, owner, &e);
-	assert_string_equal(e.msg, "");
+	if (nft_del(nft, &elem, 1, owner, &e) < 0)
+		fail_msg("%s", e.msg);
 }
 
 static void run_nft(const char *commands)
 {
 	struct hw_err e = { 0 };
 
-	nft_run(commands, &e);
-	assert_string_equal(e.msg, "");
+	if (nft_run(commands, &e) < 0)
+		fail_msg("%s", e.msg);
 }
 
 /* Return: the owner of an element; "absent" if the element does not exist */
@@ -115,6 +117,27 @@ static const char *get_owner(struct nft *nft, struct nft_elem elem)
 	int r = nft_get(nft, &elem, &there, &e);
 	assert_true(r >= 0);
 	return r ? there.owner : "absent";
+}
+
+static void failures_have_a_text(void **state)
+{
+	AUTO(nft_close) struct nft *nft = open_nft();
+	struct nlmsghdr *m = nft_start_request(nft, NFT_MSG_GETCHAIN, 0, NFPROTO_INET);
+	struct hw_err e = { 0 };
+
+	(void)state;
+	nft_put_name(m, NFTA_CHAIN_TABLE, "absent");
+	nft_put_name(m, NFTA_CHAIN_NAME, "absent");
+	assert_int_equal(nft_send_request(nft, m, NULL, NULL, &e), -ENOENT);
+	assert_string_equal(e.msg, "No such file or directory");
+	assert_int_equal(e.code, -ENOENT);
+	e = (struct hw_err){ 0 };
+	nft_batch_begin(nft, 0);
+	m = nft_start_message(nft, NFT_MSG_DELTABLE, 0, NFPROTO_INET);
+	nft_put_name(m, NFTA_TABLE_NAME, "absent");
+	nft_end_message(nft, m);
+	assert_int_equal(nft_batch_commit(nft, &e), -ENOENT);
+	assert_string_equal(e.msg, "No such file or directory");
 }
 
 static bool output_contains(const char *command, const char *text)
@@ -454,8 +477,8 @@ static void many_ports(void **state)
 	for (uint16_t i = 0; i < 3000; i++)
 		nft_elems_add(&elems, port_elem(10000 + i, "10.1.2.3", i));
 	for (int i = 0; i < 2; i++) {
-		nft_add(nft, elems.v, elems.n, OWNER_A, NULL, &e);
-		assert_string_equal(e.msg, "");
+		if (nft_add(nft, elems.v, elems.n, OWNER_A, NULL, &e) < 0)
+			fail_msg("%s", e.msg);
 	}
 	assert_int_equal(nft_add(nft, elems.v, elems.n, OWNER_B, &clash, &e), -EEXIST);
 	assert_string_equal(clash.there.owner, OWNER_A);
@@ -562,8 +585,8 @@ static void list_elems(void **state)
 
 		v[i] = masq_elem(ip);
 	}
-	nft_add(nft, v, ARRAY_SIZE(v), OWNER_A, NULL, &e);
-	assert_string_equal(e.msg, "");
+	if (nft_add(nft, v, ARRAY_SIZE(v), OWNER_A, NULL, &e) < 0)
+		fail_msg("%s", e.msg);
 	assert_int_equal(nft_list(nft, NFT_INET, "masq4", count_elem, &n, &e), 0);
 	assert_int_equal(n, ARRAY_SIZE(v));
 	assert_int_equal(nft_del(nft, v, ARRAY_SIZE(v), OWNER_A, &e), 0);
@@ -583,8 +606,8 @@ static void bridge_table(void **state)
 	nft_key_ifname(&v[0], "veth0123abcd");
 	nft_key_mac(&v[0], &mac);
 	nft_key_ifname(&v[1], "veth0123abcd");
-	nft_add(nft, v, 2, OWNER_A, NULL, &e);
-	assert_string_equal(e.msg, "");
+	if (nft_add(nft, v, 2, OWNER_A, NULL, &e) < 0)
+		fail_msg("%s", e.msg);
 	assert_true(output_contains("list set bridge hawser mac_ok",
 				    "\"veth0123abcd\" . 02:00:00:00:00:07"));
 	assert_int_equal(nft_check(nft, v, 2, OWNER_A, &e), 0);
@@ -616,6 +639,8 @@ static void known_sets(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		{ "nft: a request or batch that the kernel rejects has an error text",
+		  failures_have_a_text },
 		{ "nft: adding the first element loads the rules", first_element },
 		{ "nft: deleting a missing element succeeds, and adding reloads flushed rules",
 		  delete_missing },

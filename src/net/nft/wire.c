@@ -171,10 +171,13 @@ static int process_replies(struct nft *nft, uint32_t first, nft_reply_fn *each, 
 
 		if (m->nlmsg_seq < first)
 			continue;
-		if (m->nlmsg_type == NLMSG_ERROR)
+		if (m->nlmsg_type == NLMSG_ERROR) {
 			r = ((const struct nlmsgerr *)mnl_nlmsg_get_payload(m))->error;
-		else if (m->nlmsg_type >= NLMSG_MIN_TYPE && each)
+			if (r < 0)
+				return err_text(e, r, "%s", strerror(-r));
+		} else if (m->nlmsg_type >= NLMSG_MIN_TYPE && each) {
 			r = each(ctx, m, e);
+		}
 		if (r < 0)
 			return r;
 	}
@@ -248,7 +251,7 @@ int nft_get_generation(struct nft *nft, uint32_t *ret_generation, struct hw_err 
 	int r;
 
 	r = nft_send_request(nft, m, decode_generation, ret_generation, e);
-	return r < 0 ? err_set(e, r, "read the nftables generation") : 0;
+	return r < 0 ? err_ctx(e, "read the nftables generation") : 0;
 }
 
 bool nft_is_unsupported(struct nft *nft)

@@ -41,8 +41,8 @@ void nft_put_name(struct nlmsghdr *m, uint16_t type, const char *name);
 
 /* Send a request, receive all replies, then call each() (may be NULL) for every reply. A negative
  * return value of each() ends the loop and is returned. If the ruleset changed during a dump, the
- * dump is repeated. Return: 0 or a negative errno. *e is set only if each() set it or if the socket
- * failed, not for an error reply of the kernel */
+ * dump is repeated. Return: 0 or a negative errno. After an error reply of the kernel *e contains
+ * only the kernel's text: the caller adds what failed */
 int nft_send_request(struct nft *nft, const struct nlmsghdr *m, nft_reply_fn *each, void *ctx,
 		     struct hw_err *e);
 
@@ -50,8 +50,8 @@ int nft_send_request(struct nft *nft, const struct nlmsghdr *m, nft_reply_fn *ea
  * the current generation. 0: do not check the generation */
 void nft_batch_begin(struct nft *nft, uint32_t generation);
 /* Send the batch. Return: 0 or the kernel's error; -ERESTART if the generation has changed;
- * -ENOBUFS if there were so many error replies that some were lost. *e is set only if the socket
- * failed */
+ * -ENOBUFS if there were so many error replies that some were lost. The caller adds what failed to
+ * *e */
 int nft_batch_commit(struct nft *nft, struct hw_err *e);
 
 /* Read the generation number, which changes with every change of the ruleset. It is in network byte

@@ -4,12 +4,12 @@
  *
  * What:  these elements belong to the bridge, not to a pod: they stay after the DEL of
  *        the last pod.
- * How:   an ADD deletes the bridge's elements of other policies than its own, if
- *        according to the attachment records no pod on the bridge has such a policy.
+ * How:   an ADD deletes the bridge's elements for each policy that differs from its own
+ *        and that, according to the attachment records, no pod on the bridge has.
  * Rules: a pod's record is written before its elements are added. So after elements were
  *        deleted, the records are read again, and elements that a new record needs are
- *        added again. The search ends as soon as each candidate policy was found in some
- *        record.
+ *        added again. Reading the records stops as soon as a pod was found for each of
+ *        the policies.
  */
 #include <string.h>
 

@@ -157,7 +157,7 @@ static size_t copy_message(struct outgoing_message *m, uint8_t *to, size_t room)
 	return n;
 }
 
-/* Moves as much of the queue as fits to @to. */
+/* Moves to @to as much of the queue as fits. Return: the number of bytes */
 static size_t copy_output(struct call *c, uint8_t *to, size_t room)
 {
 	size_t done = 0;
@@ -306,8 +306,8 @@ void call_on_response_headers(struct call *c)
 	fail_call(c, &e);
 }
 
-/* Client: called when the trailers are received. The server ignores the rest of a request that is
- * still being sent: its stream is reset. */
+/* Client: called when the trailers are received. If the request is still being sent, the stream is
+ * reset, because the server ignores the rest of the request. */
 static void on_response_end(struct call *c)
 {
 	const struct grpc_header *h = &c->header;

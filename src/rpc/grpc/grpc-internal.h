@@ -2,8 +2,9 @@
 /*
  * rpc/grpc/grpc-internal.h - structures shared by grpc.c (connection) and call.c (one call)
  *
- * A struct call lives as long as its HTTP/2 stream. The owner may use it only while it is owned: a
- * refused call is never owned, and a finished call is still being sent when it is no longer owned.
+ * A struct call lives as long as its HTTP/2 stream, which may be longer than its owner may use it
+ * (.owned): a refused call never gets an owner, and a finished call loses its owner while its last
+ * bytes are still being sent.
  */
 #ifndef RPC_GRPC_GRPC_INTERNAL_H
 #define RPC_GRPC_GRPC_INTERNAL_H
@@ -17,7 +18,7 @@
 
 #define GRPC_CALL_WINDOW (1 << 20)	     /* flow-control window of a call, bytes */
 #define GRPC_CONN_WINDOW (8 << 20)	     /* flow-control window of the connection, bytes */
-#define GRPC_LINGER	 (60 * 1000000000LL) /* ns; minimum time to send a finished call */
+#define GRPC_LINGER	 (60 * 1000000000LL) /* ns; time that a peer has to read a finished call */
 #define GRPC_TEXT_MAX	 2048		     /* bytes of grpc-message before encoding */
 
 struct grpc {

@@ -96,7 +96,7 @@ void grpc_tick(struct grpc *g, int64_t now); /* ends calls and handshakes that t
 
 /* Refuses new calls and informs the peer; running calls continue. */
 void grpc_drain(struct grpc *g);
-bool grpc_is_done(const struct grpc *g);   /* nothing left to read or write: the owner closes it */
+bool grpc_is_done(const struct grpc *g);   /* nothing left to read or write: time to close */
 bool grpc_is_usable(const struct grpc *g); /* client: new calls can be started */
 bool grpc_is_idle(const struct grpc *g);   /* there are no calls; all finished calls were sent */
 /* Are too many frames queued for a peer that does not read? Then the owner must not read from the

@@ -4,7 +4,7 @@
  *
  * What:  collects the header fields of one direction of a call, including trailers. Stores the
  *        values that gRPC defines, and checks the headers of a request.
- * Rules: of other metadata (traceparent, user-agent) only the size is counted.
+ * Rules: for other metadata (traceparent, user-agent), only the size is counted.
  */
 #ifndef RPC_GRPC_HEADER_H
 #define RPC_GRPC_HEADER_H

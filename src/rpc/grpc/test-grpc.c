@@ -317,7 +317,7 @@ static void truncates_text(void **state)
 	pump(f);
 	grpc_finish(f->server.calls[0], STATUS_UNKNOWN, text.data);
 	pump(f);
-	text.data[2047] = '\0'; /* the character at 2047 would end at 2049 */
+	text.data[2047] = '\0'; /* the last byte of the next character is over the limit */
 	assert_int_equal(f->client.log.len, strlen("closed UNKNOWN \n") + 2047);
 	assert_non_null(strstr(f->client.log.data, text.data));
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/pod-cidr.c - the pod CIDR that kubelet assigns to this node
+ * pod/pod-cidr.c - the pod CIDR that kubelet assigns to this node
  *
  * Rules: if the rendered template is not a valid network configuration, no file
  *        changes. Files are not synced: kubelet sends the CIDR after each start, so
  *        files that a power cut has damaged are written again.
  */
-#include "cri/pod-cidr.h"
+#include "pod/pod-cidr.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,16 +16,21 @@
 #include <hawser/addr.h>
 #include <hawser/cni.h>
 
+#include "base/log.h"
+#include "base/mem.h"
 #include "base/os/file.h"
 #include "base/str.h"
 #include "cni/runtime/conf.h"
-#include "cri/template.h"
+#include "pod/template.h"
 
 #define FILE_NAME "pod-cidr"
 #define CIDRS_MAX 16
 #define TEXT_MAX  4096
 
-int pod_cidr_parse(const char *text, struct hw_strings *ret_ranges, struct hw_err *e)
+/* ---- the CIDR ----------------------------------------------------------------------- */
+
+/* Parses CIDRs separated by commas; "" gives an empty list. */
+static int parse_cidrs(const char *text, struct hw_strings *ret_ranges, struct hw_err *e)
 {
 	AUTO(hw_strings_free) struct hw_strings list = { 0 };
 	struct hw_prefix prefix;
@@ -45,7 +50,7 @@ int pod_cidr_parse(const char *text, struct hw_strings *ret_ranges, struct hw_er
 	return 0;
 }
 
-int pod_cidr_save(const char *state, const char *text, struct hw_err *e)
+static int save_cidr(const char *state, const char *text, struct hw_err *e)
 {
 	autofree char *path = str_printf("%s/" FILE_NAME, state);
 
@@ -54,7 +59,8 @@ int pod_cidr_save(const char *state, const char *text, struct hw_err *e)
 	return 0;
 }
 
-int pod_cidr_read(const char *state, char **ret_text, struct hw_err *e)
+/* Return: 1 if read, *ret_text is allocated; 0 if no pod CIDR was saved */
+static int read_cidr(const char *state, char **ret_text, struct hw_err *e)
 {
 	autofree char *path = str_printf("%s/" FILE_NAME, state);
 	AUTO(hw_strings_free) struct hw_strings ranges = { 0 };
@@ -66,11 +72,13 @@ int pod_cidr_read(const char *state, char **ret_text, struct hw_err *e)
 		return 0;
 	if (r < 0)
 		return err_ctx(e, "read the pod CIDR");
-	if (pod_cidr_parse(str_or(text.data, ""), &ranges, e) < 0)
+	if (parse_cidrs(str_or(text.data, ""), &ranges, e) < 0)
 		return err_ctx(e, "%s", path);
 	*ret_text = buf_take(&text);
 	return 1;
 }
+
+/* ---- the configuration -------------------------------------------------------------- */
 
 /* Adds a default route for each address family of the ranges, IPv4 first. */
 static void add_default_routes(const struct hw_strings *ranges, struct hw_strings *routes)
@@ -99,7 +107,7 @@ static int render_template(const char *text, const char *file, struct buf *ret, 
 	struct template_data data = { .ranges = &ranges, .routes = &routes };
 	int r;
 
-	r = pod_cidr_parse(text, &ranges, e);
+	r = parse_cidrs(text, &ranges, e);
 	if (r == 0)
 		r = file_read(AT_FDCWD, file, CONF_SIZE_MAX, &template, e);
 	if (r < 0)
@@ -113,8 +121,9 @@ static int render_template(const char *text, const char *file, struct buf *ret, 
 	return 0;
 }
 
-int pod_cidr_render(const char *text, const char *template_file, const char *conf_dir,
-		    struct hw_err *e)
+/* Return: 1 if written; 0 if the file already has this content */
+static int write_conflist(const char *text, const char *template_file, const char *conf_dir,
+			  struct hw_err *e)
 {
 	autofree char *path = str_printf("%s/" POD_CIDR_CONFLIST, conf_dir);
 	AUTO(buf_done) struct buf old = { 0 }, next = { 0 };
@@ -131,4 +140,71 @@ int pod_cidr_render(const char *text, const char *template_file, const char *con
 	if (r == 0)
 		r = file_replace(AT_FDCWD, path, next.data, next.len, 0644, 0, e);
 	return r < 0 ? err_ctx(e, "write the network configuration") : 1;
+}
+
+/* The caller holds the lock. */
+static int generate(const struct pod_cidr *p, const char *text, const char *template_file,
+		    const struct network_view *view, struct hw_err *e)
+{
+	int r;
+
+	if (str_empty(template_file) || str_empty(text))
+		return 0;
+	if (view->name && !str_ends(view->file, "/" POD_CIDR_CONFLIST)) {
+		log_event(LOG_DEBUG, "template not used: another network is configured", "file",
+			  view->file, NULL);
+		return 0;
+	}
+	r = write_conflist(text, template_file, p->conf_dir, e);
+	if (r == 1)
+		log_event(LOG_INFO, "network configuration generated from template", "cidr", text,
+			  "template", template_file, NULL);
+	return r;
+}
+
+/* ---- saving and generating ---------------------------------------------------------- */
+
+void pod_cidr_init(struct pod_cidr *p, const char *state, const char *conf_dir)
+{
+	pthread_mutex_init(&p->lock, NULL);
+	p->state = str_copy(state);
+	p->conf_dir = str_copy(conf_dir);
+}
+
+void pod_cidr_done(struct pod_cidr *p)
+{
+	free(p->state);
+	free(p->conf_dir);
+	pthread_mutex_destroy(&p->lock);
+}
+
+int pod_cidr_set(struct pod_cidr *p, const char *text, const char *template_file,
+		 const struct network_view *view, struct hw_err *e)
+{
+	AUTO(hw_strings_free) struct hw_strings ranges = { 0 };
+	int r;
+
+	r = parse_cidrs(text, &ranges, e);
+	if (r < 0)
+		return r;
+	pthread_mutex_lock(&p->lock);
+	r = save_cidr(p->state, text, e);
+	if (r == 0)
+		r = generate(p, text, template_file, view, e);
+	pthread_mutex_unlock(&p->lock);
+	return r;
+}
+
+int pod_cidr_restore(struct pod_cidr *p, const char *template_file, const struct network_view *view,
+		     struct hw_err *e)
+{
+	autofree char *text = NULL;
+	int r;
+
+	pthread_mutex_lock(&p->lock);
+	r = read_cidr(p->state, &text, e);
+	if (r == 1)
+		r = generate(p, text, template_file, view, e);
+	pthread_mutex_unlock(&p->lock);
+	return r;
 }

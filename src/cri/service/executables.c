@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/executables.c - paths of the programs that the daemon starts
+ * cri/service/executables.c - paths of the programs that the daemon starts
  */
-#include "cri/executables.h"
+#include "cri/service/executables.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/executables.h - paths of the programs that the daemon starts
+ * cri/service/executables.h - paths of the programs that the daemon starts
  *
  * What:  our own helper programs (hawser-fetch, hawser-layer), and the external
  *        programs that run containers (crun, conmon).
  */
-#ifndef CRI_EXECUTABLES_H
-#define CRI_EXECUTABLES_H
+#ifndef CRI_SERVICE_EXECUTABLES_H
+#define CRI_SERVICE_EXECUTABLES_H
 
 /* The path of one of our helper programs: in the directory of hawser-cri if it exists there (build
  * tree), otherwise in ../libexec/hawser (installed). The file may be missing: then starting it

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/test-template.c - templates, and network configurations rendered from them
+ * pod/test-template.c - templates of a network configuration
  */
-#include "cri/template.h"
+#include "pod/template.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,24 +12,10 @@
 #include <cmocka.h>
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/mem.h"
-#include "base/os/file.h"
 #include "base/str.h"
-#include "cri/pod-cidr.h"
-
-/* From containerd's documentation. */
-static const char containerd[] =
-	"{\"cniVersion\": \"0.3.1\", \"name\": \"net\", \"plugins\": [{\"type\": \"bridge\",\n"
-	"\"ipam\": {\"type\": \"host-local\",\n"
-	"\"ranges\": [{{range $i, $range := .PodCIDRRanges}}{{if $i}}, {{end}}"
-	"[{\"subnet\": \"{{$range}}\"}]{{end}}],\n"
-	"\"routes\": [{{range $i, $route := .Routes}}{{if $i}}, {{end}}"
-	"{\"dst\": \"{{$route}}\"}{{end}}]}}]}\n";
 
 static char range4[] = "10.1.0.0/24", range6[] = "fd00::/64";
 static char route4[] = "0.0.0.0/0", route6[] = "::/0";
@@ -123,68 +109,6 @@ static void bounds(void **state)
 	assert_int_equal(render(text.data, 2, &b, &e), -EFBIG);
 }
 
-static void pod_cidrs(void **state)
-{
-	AUTO(hw_strings_free) struct hw_strings parsed = { 0 };
-	struct hw_strings unused = { 0 };
-	struct hw_err e;
-
-	(void)state;
-	assert_int_equal(pod_cidr_parse("10.1.0.0/24,fd00::/64", &parsed, &e), 0);
-	assert_int_equal(parsed.n, 2);
-	assert_int_equal(pod_cidr_parse("", &unused, &e), 0);
-	assert_int_equal(unused.n, 0);
-	assert_int_equal(pod_cidr_parse("10.1.0.0", &unused, &e), -EINVAL);
-	assert_true(str_starts(e.msg, "pod CIDR \"10.1.0.0\": "));
-	assert_int_equal(pod_cidr_parse("10.1.0.0/24,", &unused, &e), -EINVAL);
-}
-
-static void write_file(const char *path, const char *text)
-{
-	struct hw_err e;
-
-	assert_int_equal(file_replace(AT_FDCWD, path, text, strlen(text), 0600, 0, &e), 0);
-}
-
-static void render_to_file(void **state)
-{
-	autofree char *dir =
-		str_printf("%s/test-template-XXXXXX", str_or(getenv("TMPDIR"), "/tmp"));
-	autofree char *template = NULL, *net = NULL, *list = NULL, *saved = NULL, *cidr = NULL;
-	AUTO(buf_done) struct buf text = { 0 };
-	struct hw_err e;
-
-	(void)state;
-	assert_non_null(mkdtemp(dir));
-	template = str_printf("%s/template", dir);
-	net = str_printf("%s/net.d", dir);
-	list = str_printf("%s/" POD_CIDR_CONFLIST, net);
-	saved = str_printf("%s/pod-cidr", dir);
-	write_file(template, containerd);
-	assert_int_equal(pod_cidr_render("10.1.0.0/24,fd00::/64", template, net, &e), 1);
-	assert_int_equal(file_read(AT_FDCWD, list, 4096, &text, &e), 0);
-	assert_non_null(strstr(text.data, "[{\"subnet\": \"10.1.0.0/24\"}], [{\"subnet\": "
-					  "\"fd00::/64\"}]],\n\"routes\": [{\"dst\": "
-					  "\"0.0.0.0/0\"}, {\"dst\": \"::/0\"}]"));
-	assert_int_equal(pod_cidr_render("10.1.0.0/24,fd00::/64", template, net, &e), 0);
-	write_file(template, "{\"name\": \"{{.PodCIDR}}\"}");
-	assert_int_equal(pod_cidr_render("10.2.0.0/24", template, net, &e), -EINVAL);
-	assert_non_null(strstr(e.msg, "rendered with pod CIDR 10.2.0.0/24"));
-	buf_done(&text);
-	assert_int_equal(file_read(AT_FDCWD, list, 4096, &text, &e), 0);
-	assert_non_null(strstr(text.data, "10.1.0.0/24"));
-
-	assert_int_equal(pod_cidr_read(dir, &cidr, &e), 0);
-	assert_int_equal(pod_cidr_save(dir, "10.1.0.0/24", &e), 0);
-	assert_int_equal(pod_cidr_read(dir, &cidr, &e), 1);
-	assert_string_equal(cidr, "10.1.0.0/24");
-	unlink(template);
-	unlink(list);
-	unlink(saved);
-	rmdir(net);
-	assert_int_equal(rmdir(dir), 0);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -194,10 +118,6 @@ int main(void)
 		  invalid_templates },
 		{ "template: a template with too deep nesting or too many steps is rejected",
 		  bounds },
-		{ "template: valid pod CIDRs are accepted, malformed ones are rejected",
-		  pod_cidrs },
-		{ "template: a valid configuration is written, an invalid one changes nothing",
-		  render_to_file },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

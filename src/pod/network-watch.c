@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pod/network-watch.c - configuration and readiness of the pod network
+ *
+ * How:   inotify, through libuv, watches the directories of configurations and plugins.
+ *        An event starts a short timer, so that a burst of events causes one update.
+ *        While a directory cannot be watched, because it is missing or no watches are
+ *        left, there is an update every two seconds.
+ *        If a watched directory is renamed, the watch follows it and ignores a new
+ *        directory with the old name. So each update checks whether the path still
+ *        refers to the watched directory.
+ *        Each STATUS runs in a new thread, which notifies the loop through uv_async when
+ *        it ends. Then a timer starts the next STATUS: after one second if the network
+ *        is not ready, after five seconds if it is.
+ */
+#include "pod/network-watch.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <hawser/cni.h>
+#include <uv.h>
+
+#include "base/buf.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/os/thread.h"
+#include "base/str.h"
+#include "cni/runtime/conf.h"
+#include "cni/version.h"
+
+#define UPDATE_DELAY_MS	      50   /* from the first event to the update */
+#define UPDATE_POLL_MS	      2000 /* between updates if a directory is not watched */
+#define DIRS_MAX	      16
+#define STATUS_TIMEOUT_MS     10000
+#define STATUS_POLL_FAILED_MS 1000
+#define STATUS_POLL_READY_MS  5000
+
+struct watched_dir {
+	uv_fs_event_t event;
+	bool active;
+	dev_t dev; /* device and inode of the watched directory */
+	ino_t ino;
+	const char *path;
+};
+
+/* STATUS of the plugins of one network */
+struct status {
+	uv_async_t async;
+	uv_timer_t timer;
+	int cancel_fd; /* eventfd */
+	/* the running STATUS, or the last one */
+	struct hw_conf *conf; /* NULL if there is no network to poll */
+	bool running;
+	pthread_t thread;
+	int code; /* set by the thread, read after it is joined */
+	struct hw_err error;
+	bool has_next; /* set_status_conf() was called: next replaces conf */
+	struct hw_conf *next;
+	/* the last result */
+	char *key;     /* the network that the result is about; NULL if there is no result */
+	char *message; /* why the network is not ready; NULL if it is */
+};
+
+struct network_watch {
+	uv_timer_t timer; /* for the next update */
+	struct watched_dir dirs[DIRS_MAX];
+	size_t n_dirs, open_handles;
+	char *conf_dir;
+	struct hw_strings bin_dirs;
+	struct status status;
+	struct slot view;
+};
+
+/* ---- views -------------------------------------------------------------------------- */
+
+static void view_free(void *object)
+{
+	struct network_view *view = object;
+
+	free(view->name);
+	free(view->file);
+	free(view->message);
+	free(view);
+}
+
+static struct network_view *view_new(void)
+{
+	struct network_view *view = mem_new(sizeof(*view));
+
+	shared_init(&view->shared, view_free);
+	return view;
+}
+
+const struct network_view *network_watch_view(struct network_watch *w)
+{
+	return slot_get(&w->view);
+}
+
+/* Takes over the reference to @view. */
+static void publish_view(struct network_watch *w, struct network_view *view)
+{
+	AUTO(shared_unref) const struct network_view *old = network_watch_view(w);
+
+	if (view->ready == old->ready && str_equal(view->name, old->name) &&
+	    str_equal(view->file, old->file) && str_equal(view->message, old->message)) {
+		shared_unref(view);
+		return;
+	}
+	slot_publish(&w->view, &view->shared);
+	if (view->ready)
+		log_event(LOG_INFO, "network ready", "network", view->name, "file", view->file,
+			  NULL);
+	else
+		log_event(LOG_WARN, "network not ready", "reason", view->message, NULL);
+}
+
+/* ---- STATUS of the plugins ---------------------------------------------------------- */
+
+static bool supports_status(const struct hw_conf *conf)
+{
+	return conf && version_at_least(hw_conf_version(conf), "1.1.0");
+}
+
+static char *network_key(const struct hw_conf *conf)
+{
+	return str_printf("%s: network \"%s\"", hw_conf_file(conf), hw_conf_name(conf));
+}
+
+/* Return: why ADD to this network would fail; NULL if STATUS has succeeded or is not supported */
+static const char *find_status_error(const struct status *s, const struct hw_conf *conf)
+{
+	autofree char *key = network_key(conf);
+
+	if (!supports_status(conf))
+		return NULL;
+	return str_equal(key, s->key) ? s->message : "plugins have not answered STATUS yet";
+}
+
+static void *status_thread(void *arg)
+{
+	struct network_watch *w = arg;
+	struct status *s = &w->status;
+	autofree const char **dirs = mem_new((w->bin_dirs.n + 1) * sizeof(const char *));
+	struct hw_cni_options options = { .size = sizeof(options),
+					  .plugin_dirs = dirs,
+					  .stderr_mode = HW_STDERR_DROP,
+					  .cancel_fd = s->cancel_fd,
+					  .timeout_ms = STATUS_TIMEOUT_MS };
+	struct hw_cni *cni = NULL;
+
+	for (size_t i = 0; i < w->bin_dirs.n; i++)
+		dirs[i] = w->bin_dirs.v[i];
+	s->code = hw_cni_new(&options, &cni, &s->error);
+	if (s->code == 0)
+		s->code = hw_status(cni, s->conf, &s->error);
+	hw_cni_free(cni);
+	uv_async_send(&s->async);
+	return NULL;
+}
+
+static void on_status_timer(uv_timer_t *timer);
+
+static void start_status(struct network_watch *w)
+{
+	struct status *s = &w->status;
+	struct hw_err e;
+
+	if (s->has_next) {
+		hw_conf_free(s->conf);
+		s->conf = take_ptr(s->next);
+		s->has_next = false;
+	}
+	uv_timer_stop(&s->timer);
+	if (!s->conf)
+		return;
+	s->running = thread_start(status_thread, w, &s->thread, &e) == 0;
+	if (!s->running)
+		uv_timer_start(&s->timer, on_status_timer, STATUS_POLL_FAILED_MS, 0);
+}
+
+static void on_status_timer(uv_timer_t *timer)
+{
+	start_status(timer->data);
+}
+
+/* Polls this network from now on, instead of the previous one. The first STATUS starts at once.
+ * Takes ownership of @conf. If it is NULL or its CNI version is below 1.1.0, polling stops. */
+static void set_status_conf(struct network_watch *w, struct hw_conf *conf)
+{
+	struct status *s = &w->status;
+
+	hw_conf_free(s->next);
+	s->next = supports_status(conf) ? conf : NULL;
+	if (!s->next)
+		hw_conf_free(conf);
+	s->has_next = true;
+	if (!s->running)
+		start_status(w);
+}
+
+/* ---- reading the configuration ------------------------------------------------------ */
+
+static bool has_plugin(const struct network_watch *w, const char *type)
+{
+	for (size_t i = 0; i < w->bin_dirs.n; i++) {
+		autofree char *path = str_printf("%s/%s", w->bin_dirs.v[i], type);
+
+		if (access(path, X_OK) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Return: NULL if all plugins exist, else a message, allocated */
+static char *find_missing_plugin(const struct network_watch *w, const struct hw_conf *conf)
+{
+	AUTO(buf_done) struct buf dirs = { 0 };
+
+	for (size_t i = 0; i < w->bin_dirs.n; i++)
+		buf_printf(&dirs, "%s%s", i ? ":" : "", w->bin_dirs.v[i]);
+	for (size_t i = 0; i < hw_conf_count(conf); i++)
+		if (!has_plugin(w, hw_conf_type(conf, i)))
+			return str_printf("%s: plugin \"%s\" not found in %s", hw_conf_file(conf),
+					  hw_conf_type(conf, i), dirs.data);
+	return NULL;
+}
+
+/* *ret_conf is the network if all its plugins exist, otherwise NULL. */
+static struct network_view *make_view(const struct network_watch *w, struct hw_conf **ret_conf)
+{
+	struct network_view *view = view_new();
+	AUTO(hw_conf_free) struct hw_conf *conf = NULL;
+	struct hw_err e;
+
+	*ret_conf = NULL;
+	if (hw_conf_load_first(w->conf_dir, NULL, NULL, &conf, &e) < 0) {
+		view->message = str_copy(e.msg);
+		return view;
+	}
+	view->name = str_copy(hw_conf_name(conf));
+	view->file = str_copy(hw_conf_file(conf));
+	view->message = find_missing_plugin(w, conf);
+	if (view->message)
+		return view;
+	view->message = str_copy(str_or(find_status_error(&w->status, conf), ""));
+	view->ready = !*view->message;
+	*ret_conf = take_ptr(conf);
+	return view;
+}
+
+/* Called when the thread of a STATUS ends. */
+static void on_status(uv_async_t *async)
+{
+	AUTO(hw_conf_free) struct hw_conf *conf = NULL;
+	struct network_watch *w = async->data;
+	struct status *s = &w->status;
+
+	if (!s->running)
+		return;
+	pthread_join(s->thread, NULL);
+	s->running = false;
+	if (s->has_next) {
+		start_status(w);
+		return;
+	}
+	free(s->key);
+	free(take_ptr(s->message));
+	s->key = network_key(s->conf);
+	if (s->code < 0)
+		s->message = str_printf("%s: %s", s->key, s->error.msg);
+	uv_timer_start(&s->timer, on_status_timer,
+		       s->message ? STATUS_POLL_FAILED_MS : STATUS_POLL_READY_MS, 0);
+	publish_view(w, make_view(w, &conf));
+}
+
+/* ---- watching ----------------------------------------------------------------------- */
+
+static void on_timer(uv_timer_t *timer)
+{
+	network_watch_update(timer->data);
+}
+
+static void on_event(uv_fs_event_t *event, const char *name, int events, int status)
+{
+	struct network_watch *w = event->data;
+
+	(void)name;
+	(void)events;
+	(void)status;
+	if (!uv_is_active((uv_handle_t *)&w->timer) ||
+	    uv_timer_get_due_in(&w->timer) > UPDATE_DELAY_MS)
+		uv_timer_start(&w->timer, on_timer, UPDATE_DELAY_MS, 0);
+}
+
+/* Starts or renews the watch if necessary. Return: false if the directory is not watched */
+static bool update_dir(struct watched_dir *dir)
+{
+	struct stat st;
+	bool exists = stat(dir->path, &st) == 0;
+
+	if (dir->active && exists && st.st_dev == dir->dev && st.st_ino == dir->ino)
+		return true;
+	if (dir->active)
+		uv_fs_event_stop(&dir->event);
+	dir->active = exists && uv_fs_event_start(&dir->event, on_event, dir->path, 0) == 0;
+	dir->dev = exists ? st.st_dev : 0;
+	dir->ino = exists ? st.st_ino : 0;
+	return dir->active;
+}
+
+void network_watch_update(struct network_watch *w)
+{
+	struct hw_conf *conf;
+	bool watched = true;
+
+	for (size_t i = 0; i < w->n_dirs; i++)
+		watched &= update_dir(&w->dirs[i]);
+	publish_view(w, make_view(w, &conf));
+	set_status_conf(w, conf);
+	if (watched)
+		uv_timer_stop(&w->timer);
+	else
+		uv_timer_start(&w->timer, on_timer, UPDATE_POLL_MS, 0);
+}
+
+/* ---- lifetime ----------------------------------------------------------------------- */
+
+static void add_dir(struct network_watch *w, uv_loop_t *loop, const char *path)
+{
+	struct watched_dir *dir = &w->dirs[w->n_dirs];
+
+	if (w->n_dirs == DIRS_MAX)
+		return;
+	uv_fs_event_init(loop, &dir->event);
+	dir->event.data = w;
+	dir->path = path;
+	w->n_dirs++;
+}
+
+struct network_watch *network_watch_new(struct uv_loop_s *loop, const char *conf_dir,
+					const char *bin_dirs)
+{
+	struct network_watch *w = mem_new(sizeof(*w));
+	struct network_view *view = view_new();
+
+	view->message = str_copy("not checked yet");
+	slot_init(&w->view, &view->shared);
+	w->conf_dir = str_copy(conf_dir);
+	strings_split(bin_dirs, ':', &w->bin_dirs);
+	w->status.cancel_fd = eventfd(0, EFD_CLOEXEC);
+	uv_async_init(loop, &w->status.async, on_status);
+	uv_timer_init(loop, &w->status.timer);
+	uv_timer_init(loop, &w->timer);
+	w->status.async.data = w->status.timer.data = w->timer.data = w;
+	add_dir(w, loop, w->conf_dir);
+	for (size_t i = 0; i < w->bin_dirs.n; i++)
+		add_dir(w, loop, w->bin_dirs.v[i]);
+	network_watch_update(w);
+	return w;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+	struct network_watch *w = handle->data;
+
+	if (--w->open_handles > 0)
+		return;
+	free(w->status.key);
+	free(w->status.message);
+	hw_conf_free(w->status.conf);
+	hw_conf_free(w->status.next);
+	mem_close_fd(&w->status.cancel_fd);
+	slot_done(&w->view);
+	hw_strings_free(&w->bin_dirs);
+	free(w->conf_dir);
+	free(w);
+}
+
+static void close_handle(struct network_watch *w, void *handle)
+{
+	uv_close(handle, on_closed);
+	w->open_handles++;
+}
+
+void network_watch_close(struct network_watch *w)
+{
+	if (!w)
+		return;
+	while (w->status.running && eventfd_write(w->status.cancel_fd, 1) < 0 && errno == EINTR)
+		;
+	if (w->status.running)
+		pthread_join(w->status.thread, NULL);
+	w->status.running = false;
+	close_handle(w, &w->status.async);
+	close_handle(w, &w->status.timer);
+	close_handle(w, &w->timer);
+	for (size_t i = 0; i < w->n_dirs; i++)
+		close_handle(w, &w->dirs[i].event);
+}
