@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Needs: no root
 """
-test/test_commands.py - help, manual page and completion of hawser and cnitool agree
+test/cli/test_commands.py - help, manual page and completion of hawser and cnitool agree
 
 How:   the commands and options in the help come from the tables in src/cli. They are compared with the
        manual page, in both directions, and with the words that __complete offers. A new command or
