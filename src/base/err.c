@@ -99,6 +99,14 @@ int hw_err_cni(struct hw_err *e, int wire, const char *fmt, ...)
 	return err_fill(e, errno_from_cni(wire), HW_DOMAIN_CNI, wire, text);
 }
 
+int err_recode(struct hw_err *e, int wire)
+{
+	e->code = errno_from_cni(wire);
+	e->domain = HW_DOMAIN_CNI;
+	e->wire = wire;
+	return e->code;
+}
+
 int hw_err_details(struct hw_err *e, const char *fmt, ...)
 {
 	char text[sizeof(e->details)];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/err.h - short internal names of the functions in <hawser/err.h>; lists of errors
+ * base/err.h - short internal names of the functions in <hawser/err.h>; other codes for
+ *              an error; lists of errors
  */
 #ifndef BASE_ERR_H
 #define BASE_ERR_H
@@ -34,6 +35,10 @@ static inline int err_negative(int r)
  * -EINVAL of a decoder is -EBADMSG if the text came from a server. The message stays.
  * Return: the errno that the error now has */
 int err_replace(struct hw_err *e, int from, int to);
+
+/* Gives an error a CNI code, and the errno that is closest to it. Message and details stay.
+ * Return: e->code */
+int err_recode(struct hw_err *e, int wire);
 
 /*
  * Collects errors for work that continues after a failure. All errors are reported together, one

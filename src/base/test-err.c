@@ -160,6 +160,20 @@ static void other_domains_have_no_cni_code(void **state)
 	assert_int_equal(err_wire(&e), HW_CNI_INTERNAL);
 }
 
+static void recoding_keeps_the_texts(void **state)
+{
+	struct hw_err e;
+
+	(void)state;
+	err_set(&e, -ENOENT, "open x");
+	err_details(&e, "create it");
+	assert_int_equal(err_recode(&e, HW_CNI_NOT_AVAILABLE), -EHOSTDOWN);
+	assert_int_equal(e.code, -EHOSTDOWN);
+	assert_int_equal(err_wire(&e), HW_CNI_NOT_AVAILABLE);
+	assert_string_equal(e.msg, "open x: No such file or directory");
+	assert_string_equal(e.details, "create it");
+}
+
 static void formats_as_libcni(void **state)
 {
 	char buf[64];
@@ -245,6 +259,8 @@ int main(void)
 		{ "err: if the context does not fit, the end of the message is truncated",
 		  context_is_cut },
 		{ "err: each CNI code is mapped to an errno", maps_cni_codes },
+		{ "err: an error keeps its message and details when it gets another code",
+		  recoding_keeps_the_texts },
 		{ "err: the code of another protocol is not used as a CNI code",
 		  other_domains_have_no_cni_code },
 		{ "err: message and details are joined as in libcni", formats_as_libcni },

@@ -12,18 +12,17 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/os/child.h"
 #include "base/os/file.h"
 #include "base/str.h"
 #include "cri/config/flags.h"
 #include "cri/daemon.h"
 
-/* Limit of open file descriptors. The daemon needs one for each layer of a pull. A higher limit
- * would slow down child processes that close all possible descriptors. */
+/* Limit of open file descriptors. The daemon needs one for each layer of a pull. */
 #define DESCRIPTORS 65536
 
 /* Number of malloc arenas. With one per thread, the daemon would keep the peak memory of each
@@ -48,14 +47,10 @@ static void start_log(const struct config *c)
 static int serve(const struct config_source *source, struct config *config, struct hw_err *e)
 {
 	const struct sigaction ignore = { .sa_handler = SIG_IGN };
-	struct rlimit limit;
 
 	start_log(config);
 	mallopt(M_ARENA_MAX, ARENAS);
-	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < DESCRIPTORS) {
-		limit.rlim_cur = limit.rlim_max < DESCRIPTORS ? limit.rlim_max : DESCRIPTORS;
-		setrlimit(RLIMIT_NOFILE, &limit);
-	}
+	child_raise_files(DESCRIPTORS);
 	sigaction(SIGPIPE, &ignore, NULL);
 	umask(022);
 	return daemon_run(source, config, e);

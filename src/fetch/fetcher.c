@@ -9,7 +9,6 @@
 #include <grp.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -17,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/os/file.h"
+#include "base/os/helper.h"
 #include "base/os/thread.h"
 #include "base/str.h"
 #include "base/time.h"
@@ -103,10 +103,9 @@ static int drop_privileges(uint32_t uid, struct hw_err *e)
 	if (geteuid() == 0 && (setgroups(0, NULL) < 0 || setresgid(uid, uid, uid) < 0 ||
 			       setresuid(uid, uid, uid) < 0))
 		return err_set(e, -errno, "switch to user %u", uid);
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ||
-	    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return err_set(e, -errno, "drop privileges");
-	return 0;
+	return helper_end_on_eof(HELPER_SOCKET, e); /* again, as the new user */
 }
 
 /* ---- messages -------------------------------------------------------------- */
@@ -340,12 +339,13 @@ static int resolve_and_send_image(struct fetcher *f, struct hw_err *e)
 	return r < 0 ? r : send_image(f, e);
 }
 
-int fetcher_run(int socket)
+int fetcher_run(void *unused)
 {
 	static struct fetcher f;
 	struct hw_err e;
 
-	f.socket = socket;
+	(void)unused;
+	f.socket = HELPER_SOCKET;
 	pthread_mutex_init(&f.lock, NULL);
 	http_preload();
 	if (get_job(&f, &e) == 0 && resolve_and_send_image(&f, &e) == 0 &&

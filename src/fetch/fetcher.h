@@ -15,9 +15,9 @@
 
 #include "image/protocol/job.h"
 
-/* Serve one job on @socket until the socket is closed. Threads may still run after the return, and
- * use memory that is never freed: the process must exit. Return: exit status of the process */
-int fetcher_run(int socket);
+/* For helper_fork(): serve one job until the socket is closed. Threads may still run after the
+ * return, and use memory that is never freed. Return: exit status of the process */
+int fetcher_run(void *unused);
 
 /* Wait for a job without a timeout; also used by the supervisor. *ret_message: the message as
  * received. It contains secrets, see erase_job_message(), and the archive's file descriptor if

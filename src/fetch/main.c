@@ -5,24 +5,25 @@
  * What:  the daemon starts it for each pull and load; it is not for direct use. Standard input is a
  *        socket for the job and the results (image/protocol/job.h). The image comes from a
  *        registry, or from an archive whose file descriptor comes with the job.
- * Rules: exits when the socket is closed. Exit status 0: success; 1: failed, the reason was sent on
- *        the socket; 2: no job was received.
+ * Rules: ends when the socket is closed (base/os/helper.h). Exit status 0: success, or the socket
+ *        was closed; 1: failed, the reason was sent on the socket; 2: no job was received.
  */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/os/child.h"
 #include "base/os/file.h"
+#include "base/os/helper.h"
 #include "base/str.h"
 #include "fetch/supervisor.h"
 
 int main(int argc, char **argv)
 {
 	struct stat in;
-	struct rlimit files;
+	struct hw_err e;
 
 	if (argc == 2 && str_equal(argv[1], "--version")) {
 		puts("hawser-fetch " HAWSER_VERSION);
@@ -36,10 +37,10 @@ int main(int argc, char **argv)
 	}
 	file_open_missing_stdio(O_PATH);
 	sigaction(SIGPIPE, &(struct sigaction){ .sa_handler = SIG_IGN }, NULL);
-	/* the supervisor holds a directory open for each layer */
-	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
-		files.rlim_cur = files.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &files);
+	if (helper_end_on_eof(HELPER_SOCKET, &e) < 0) {
+		fprintf(stderr, "hawser-fetch: %s\n", e.msg);
+		return 2;
 	}
-	return supervisor_run(STDIN_FILENO);
+	child_raise_files(RLIM_INFINITY); /* the supervisor holds a directory open for each layer */
+	return supervisor_run(HELPER_SOCKET);
 }

@@ -21,15 +21,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/os/helper.h"
 #include "base/str.h"
 #include "base/time.h"
 #include "fetch/fetcher.h"
@@ -49,17 +47,16 @@ struct layer_task {
 	int root; /* file descriptor, since the daemon may rename the directory of a DONE layer */
 	enum layer_state state;
 	bool fetched, unpacked;
-	bool has_blob; /* the fetcher has a file to store the blob in */
-	struct unpack_child child;
+	bool has_blob;		 /* the fetcher has a file to store the blob in */
+	struct helper *unpacker; /* NULL: not running */
 	struct unpacked result;
 };
 
 struct supervisor {
 	const struct fetch_job *job;
-	int daemon;  /* socket; borrowed */
-	int fetcher; /* socket; -1: not running */
-	pid_t fetcher_pid;
-	char *host; /* where the image comes from; NULL: not known yet */
+	int daemon;		/* socket; borrowed */
+	struct helper *fetcher; /* NULL: not running */
+	char *host;		/* where the image comes from; NULL: not known yet */
 	bool has_plan;
 	struct job_plan plan;
 	struct layer_task *layers;
@@ -69,25 +66,11 @@ struct supervisor {
 	bool pipe_broke; /* a pipe to an unpacker broke; the unpacker will report the reason */
 };
 
-/* The fetcher also exits when its socket is closed, and an unpacker when its pipe is closed. The
- * signal only makes them exit sooner. */
-static void stop_fetcher(struct supervisor *s)
-{
-	mem_close_fd(&s->fetcher);
-	s->fetcher = -1;
-	if (s->fetcher_pid > 0) {
-		kill(s->fetcher_pid, SIGKILL);
-		while (waitpid(s->fetcher_pid, NULL, 0) < 0 && errno == EINTR)
-			;
-	}
-	s->fetcher_pid = 0;
-}
-
 static void supervisor_done(struct supervisor *s)
 {
-	stop_fetcher(s);
+	helper_free(s->fetcher);
 	for (size_t i = 0; i < s->n; i++) {
-		unpack_child_done(&s->layers[i].child);
+		helper_free(s->layers[i].unpacker);
 		unpacked_done(&s->layers[i].result);
 		mem_close_fd(&s->layers[i].root);
 	}
@@ -113,7 +96,8 @@ static int send_to_fetcher(struct supervisor *s, enum job_type type, size_t i, i
 	struct job_step step = { .layer = (int)i };
 	int r;
 
-	r = job_send_table(s->fetcher, type, job_step_fields, &step, fd, s->job->idle_ms, e);
+	r = job_send_table(helper_socket(s->fetcher), type, job_step_fields, &step, fd,
+			   s->job->idle_ms, e);
 	return r == -EPIPE ? 0 : r;
 }
 
@@ -138,7 +122,7 @@ static int start_layer(struct supervisor *s, size_t i, struct hw_err *e)
 
 	l->state = RUNNING;
 	s->running++;
-	r = unpack_child_start(&l->child, s->job, l->plan, &archive, e);
+	r = unpack_child_start(s->job, l->plan, i, &l->unpacker, &archive, e);
 	if (r == 0 && s->job->keep_blobs && l->plan->blob)
 		r = send_blob_file(s, i, e);
 	if (r == 0)
@@ -237,34 +221,6 @@ static int advance_layers(struct supervisor *s, struct layer_task *l, struct hw_
 	return 0;
 }
 
-/* ---- the fetcher ----------------------------------------------------------- */
-
-/* The child keeps only its socket and standard error. */
-static int start_fetcher(struct supervisor *s, struct hw_err *e)
-{
-	int pair[2];
-
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
-		return err_set(e, -errno, "create a socket pair");
-	s->fetcher = pair[0];
-	s->fetcher_pid = fork();
-	if (s->fetcher_pid == 0) {
-		int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-		int high = fcntl(pair[1], F_DUPFD_CLOEXEC, STDERR_FILENO + 2);
-
-		if (dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0 ||
-		    dup2(high, STDERR_FILENO + 1) < 0 || close_range(STDERR_FILENO + 2, ~0U, 0) < 0)
-			_exit(EXIT_FAILURE);
-		_exit(fetcher_run(STDERR_FILENO + 1));
-	}
-	close(pair[1]);
-	if (s->fetcher_pid >= 0)
-		return 0;
-	err_set(e, -errno, "fork");
-	close(take_fd(s->fetcher));
-	return e->code;
-}
-
 /* ---- the plan of the daemon -------------------------------------------------- */
 
 /* Return: 0; -EPIPE: the daemon has closed the socket; or negative errno */
@@ -296,7 +252,6 @@ static int read_plan(struct supervisor *s, struct hw_err *e)
 
 		l->plan = plan;
 		l->state = plan->have ? DONE : PENDING;
-		unpack_child_init(&l->child);
 		l->root = open(plan->root, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		if (l->root < 0)
 			return err_set(e, -errno, "open %s", plan->root);
@@ -335,7 +290,7 @@ static int read_fetcher(struct supervisor *s, struct hw_err *e)
 	AUTO(job_message_done) struct job_message m = { .fd = -1 };
 	int r;
 
-	r = job_receive(s->fetcher, s->job->idle_ms, &m, e);
+	r = job_receive(helper_socket(s->fetcher), s->job->idle_ms, &m, e);
 	if (r == 0)
 		return err_text(e, -EIO, "%s %s: fetcher exited unexpectedly", job_verb(s->job),
 				s->job->reference);
@@ -372,14 +327,15 @@ static int read_fetcher(struct supervisor *s, struct hw_err *e)
  */
 static int read_unpacker(struct supervisor *s, struct layer_task *l, struct hw_err *e)
 {
-	struct pollfd poller = { .fd = s->fetcher, .events = POLLIN };
+	struct pollfd poller = { .fd = helper_socket(s->fetcher), .events = POLLIN };
 	struct hw_err first;
 	int64_t deadline;
 	int r;
 
-	r = unpack_child_read(&l->child, &l->result, e);
-	if (r >= 0) {
-		l->unpacked = l->unpacked || r > 0;
+	r = unpack_child_read(l->unpacker, s->job, &l->result, e);
+	helper_free(take_ptr(l->unpacker));
+	if (r == 0) {
+		l->unpacked = true;
 		return advance_layers(s, l, e);
 	}
 	r = add_layer_context(s, l, e);
@@ -401,16 +357,17 @@ static int handle_events(struct supervisor *s, struct hw_err *e)
 {
 	struct pollfd fds[AT_END] = {
 		[AT_DAEMON] = { .fd = s->daemon, .events = POLLIN },
-		[AT_FETCHER] = { .fd = s->fetcher, .events = POLLIN },
+		[AT_FETCHER] = { .fd = helper_socket(s->fetcher), .events = POLLIN },
 	};
 	struct layer_task *layers[AT_END] = { NULL }; /* layers of the unpackers in fds */
 	size_t n = AT_UNPACKERS;
 	int r = 0;
 
 	for (size_t i = s->done; i < s->n && n < AT_END; i++) {
-		if (s->layers[i].child.result < 0)
+		if (!s->layers[i].unpacker)
 			continue;
-		fds[n] = (struct pollfd){ .fd = s->layers[i].child.result, .events = POLLIN };
+		fds[n] = (struct pollfd){ .fd = helper_socket(s->layers[i].unpacker),
+					  .events = POLLIN };
 		layers[n++] = &s->layers[i];
 	}
 	if (poll(fds, n, -1) < 0)
@@ -431,12 +388,13 @@ static int wait_for_job(struct supervisor *s, struct job_message *m, struct fetc
 {
 	for (;;) {
 		struct pollfd fds[] = { { .fd = s->daemon, .events = POLLIN },
-					{ .fd = s->fetcher, .events = POLLIN } };
+					{ .fd = s->fetcher ? helper_socket(s->fetcher) : -1,
+					  .events = POLLIN } };
 
 		if (poll(fds, ARRAY_SIZE(fds), -1) < 0 && errno != EINTR)
 			return err_set(e, -errno, "wait for a job");
 		if (fds[1].revents)
-			stop_fetcher(s);
+			helper_free(take_ptr(s->fetcher));
 		else if (fds[0].revents)
 			return receive_job(s->daemon, m, job, e);
 	}
@@ -447,11 +405,11 @@ static int do_job(struct supervisor *s, struct job_message *m, struct hw_err *e)
 {
 	int r = 0;
 
-	if (s->fetcher < 0)
-		r = start_fetcher(s, e);
+	if (!s->fetcher)
+		r = helper_fork(fetcher_run, NULL, NULL, 0, &s->fetcher, e);
 	if (r == 0)
-		r = job_send(s->fetcher, m->type, m->data.data, m->data.len, m->fd, s->job->idle_ms,
-			     e);
+		r = job_send(helper_socket(s->fetcher), m->type, m->data.data, m->data.len, m->fd,
+			     s->job->idle_ms, e);
 	erase_job_message(m);
 	if (r < 0)
 		return err_ctx(e, "%s %s", job_verb(s->job), s->job->reference);
@@ -468,10 +426,10 @@ int supervisor_run(int daemon)
 	AUTO(job_message_done) struct job_message m = { .fd = -1 };
 	AUTO(job_done) struct fetch_job job = { 0 };
 	AUTO(supervisor_done)
-	struct supervisor s = { .job = &job, .daemon = daemon, .fetcher = -1 };
+	struct supervisor s = { .job = &job, .daemon = daemon };
 	struct hw_err e, ignored;
 
-	start_fetcher(&s, &ignored);
+	helper_fork(fetcher_run, NULL, NULL, 0, &s.fetcher, &ignored);
 	if (wait_for_job(&s, &m, &job, &e) < 0) {
 		if (e.code != -EPIPE) /* -EPIPE: the daemon had no job */
 			fprintf(stderr, "hawser-fetch: %s\n", e.msg);

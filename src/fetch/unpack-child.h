@@ -2,35 +2,26 @@
 /*
  * fetch/unpack-child.h - starts an unpacker and reads its result
  *
- * How:   fork() without exec: the child inherits the supervisor's memory, and closes all
- *        descriptors except its own. The child writes its result to a pipe: one letter ('u' for
- *        struct unpacked, 'f' for an error), followed by JSON.
+ * How:   helper_fork(): the child inherits the supervisor's memory, but no descriptors except its
+ *        own. It sends one message: LAYER or FAILED (image/protocol/job.h).
  */
 #ifndef FETCH_UNPACK_CHILD_H
 #define FETCH_UNPACK_CHILD_H
 
-#include <stdbool.h>
-#include <sys/types.h>
+#include <stddef.h>
 
-#include "base/buf.h"
 #include "base/err.h"
+#include "base/os/helper.h"
 #include "image/protocol/job.h"
 #include "image/protocol/layer-report.h"
 
-struct unpack_child {
-	pid_t pid;  /* 0: not running */
-	int result; /* pipe with the result, for poll(); -1: not running */
-	struct buf received;
-};
-
-void unpack_child_init(struct unpack_child *c);
-void unpack_child_done(struct unpack_child *c); /* kills the process */
-/* Start an unpacker. *ret_archive: pipe to write the layer's archive to. Return: 0, or negative
- * errno */
-int unpack_child_start(struct unpack_child *c, const struct fetch_job *job,
-		       const struct job_layer *layer, int *ret_archive, struct hw_err *e);
-/* Read the result, when poll() reports it. Return: 1: unpacked, *ret_unpacked is set; 0: not
- * finished yet; or the unpacker's error */
-int unpack_child_read(struct unpack_child *c, struct unpacked *ret_unpacked, struct hw_err *e);
+/* Start an unpacker for layer number @i. *ret_archive: pipe to write the layer's archive to. Return:
+ * 0, or negative errno */
+int unpack_child_start(const struct fetch_job *job, const struct job_layer *layer, size_t i,
+		       struct helper **ret_unpacker, int *ret_archive, struct hw_err *e);
+/* Receive the result, when poll() reports it. Return: 0 with *ret_unpacked; or the unpacker's
+ * error */
+int unpack_child_read(const struct helper *unpacker, const struct fetch_job *job,
+		      struct unpacked *ret_unpacked, struct hw_err *e);
 
 #endif

@@ -158,6 +158,25 @@ def test_an_image_without_a_repository_digest_is_not_repaired(daemon):
     assert json.loads(daemon.run("images", "--json")[1])["images"][0]["id"] == digest(image.config)
 
 
+@pytest.mark.parametrize("words", [["image", "verify"], ["save"]])
+def test_hawser_layer_ends_when_the_daemon_is_killed(words, tmp_path):
+    """hawser-layer waits until the recipe, a FIFO, is opened for writing."""
+    def is_running():
+        return subprocess.run(["pgrep", "-x", "hawser-layer"], stdout=subprocess.DEVNULL, check=False).returncode == 0
+    image, runtime = Image(), Runtime(tmp_path, "--disk-reserve", "0").start()
+    runtime.load(oci((image, NAME)))
+    recipe = runtime.dir / "root/layers" / image.diff_ids[0][7:] / "recipe"
+    recipe.unlink()
+    os.mkfifo(recipe)
+    client = subprocess.Popen([HAWSER, "--runtime", "unix:" + runtime.socket, *words, NAME], env=environment(),
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    wait_until(is_running)
+    runtime.process.kill()
+    runtime.process.wait(LONG)
+    wait_until(lambda: not is_running())
+    assert client.wait(LONG) == 1
+
+
 def test_an_archive_from_a_pipe_is_loaded(daemon):
     image = Image()
     saver = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -437,5 +456,5 @@ def test_the_process_that_reads_the_archive_has_no_privileges(tmp_path):
         assert (status["CapPrm"], status["CapEff"], status["NoNewPrivs"]) == ("0" * 16, "0" * 16, "1")
         filters = int(status["Seccomp_filters"]) - int(status_from_err(fetch.pid)["Seccomp_filters"])
         assert filters == (0 if SANITIZED else 1)
-        assert sorted(os.listdir("/proc/%d/fd" % int(reader))) == ["0", "1", "2", "3", "4"]
-    assert fetch.wait(LONG) == 1
+        assert sorted(os.listdir("/proc/%d/fd" % int(reader))) == ["0", "1", "2", "3"]
+    assert fetch.wait(LONG) == 0

@@ -8,10 +8,12 @@ import errno
 import gzip
 import os
 import shutil
+import signal
 import socket
 import struct
 import subprocess
 import threading
+import time
 
 import pytest
 
@@ -594,7 +596,8 @@ def test_hawser_fetch_rejects_an_invalid_job(data, puller):
     left.close()
 
 
-def test_hawser_fetch_exits_when_the_daemon_closes_the_socket(server, puller):
+@pytest.mark.parametrize("how", ["the daemon closes the socket", "the supervisor is killed"])
+def test_all_processes_end_when(how, server, puller):
     image, asked, gone = Image(), threading.Event(), threading.Event()
     server.add(image)
 
@@ -605,6 +608,16 @@ def test_hawser_fetch_exits_when_the_daemon_closes_the_socket(server, puller):
     server.before = before
     sock, process = puller.start(server.host + "/app:latest")
     assert asked.wait(WAIT)
+    found = subprocess.run(["pgrep", "-P", str(process.pid)], check=True, stdout=subprocess.PIPE)
+    (fetcher,) = found.stdout.split()
+    if how == "the supervisor is killed":
+        process.kill()
+    else:
+        sock.close()
+    assert process.wait(WAIT) == (-signal.SIGKILL if how == "the supervisor is killed" else 0)
+    end = time.monotonic() + WAIT
+    while os.path.exists("/proc/%d" % int(fetcher)):
+        assert time.monotonic() < end
+        time.sleep(0.02)
     sock.close()
-    assert process.wait(WAIT) == 1
     gone.set()

@@ -551,6 +551,23 @@ def test_a_standby_process_exits_when_the_daemon_is_killed(server, start):
     wait_for_pids(0)
 
 
+@pytest.mark.parametrize("part, count", [("/manifests/", 2), ("/blobs/", 2), ("layers", 3)])
+def test_all_processes_end_when_the_daemon_is_killed_during_a_pull(part, count, server, start):
+    """While the registry does not respond to a request: for the manifest, the configuration, a layer."""
+    image = Image([directory("etc") + END])
+    server.add(image)
+    gate = Gate(server, image)
+    if part != "layers":
+        server.before = lambda h: part in h.path and (gate.waiting.set(), gate.open.wait(WAIT), False)[2]
+    daemon = start()
+    daemon.send("pull", 1, server.host + "/app")
+    assert gate.waiting.wait(WAIT)
+    wait_for_pids(count)
+    daemon.kill()
+    wait_for_pids(0)
+    gate.open.set()
+
+
 @pytest.mark.parametrize("which, error", [(0, "hawser-fetch exited unexpectedly: signal: killed"),
                                           (1, "fetcher exited unexpectedly"),
                                           (2, "unpacker exited unexpectedly")])

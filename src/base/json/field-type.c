@@ -167,11 +167,8 @@ static int decode_ip(const struct field_path *path, const struct value *v, void 
 	if (path->field->type == HW_IP && !*text)
 		return 0; /* "" is an unset address, as in Go's net.IP */
 	if (path->field->type == HW_IP ? hw_ip_parse(text, p, e) < 0
-				       : hw_prefix_parse(text, p, e) < 0) {
-		autofree char *problem = str_copy(e->msg);
-
-		return fail_quoting(path, problem, e);
-	}
+				       : hw_prefix_parse(text, p, e) < 0)
+		return fail_quoting(path, e->msg, e);
 	return 0;
 }
 

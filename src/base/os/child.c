@@ -84,6 +84,29 @@ struct child {
 	int status;
 };
 
+/* ---- limit of open files ------------------------------------------------------------------- */
+
+/* Of programs and of this process, if they differ. Written before there are other threads. */
+static struct rlimit program_files, own_files;
+static bool files_differ;
+
+void child_raise_files(rlim_t wanted)
+{
+	if (getrlimit(RLIMIT_NOFILE, &program_files) < 0 || program_files.rlim_cur >= wanted)
+		return;
+	own_files = program_files;
+	own_files.rlim_cur = wanted < own_files.rlim_max ? wanted : own_files.rlim_max;
+	files_differ = setrlimit(RLIMIT_NOFILE, &own_files) == 0;
+}
+
+static void set_files_limit(const struct rlimit *limit)
+{
+	if (files_differ)
+		setrlimit(RLIMIT_NOFILE, limit);
+}
+
+/* ---- common parts of both modes ------------------------------------------------------------- */
+
 static void child_free(struct child *c)
 {
 	if (!c)
@@ -110,9 +133,13 @@ static struct child *child_new(const struct child_start *start)
 		r = posix_spawn_file_actions_adddup2(&c->files, start->out, STDOUT_FILENO);
 	if (r == 0)
 		r = posix_spawn_file_actions_adddup2(&c->files, start->err, STDERR_FILENO);
+	for (size_t i = 0; r == 0 && i < start->n_keep; i++)
+		r = posix_spawn_file_actions_adddup2(&c->files, start->keep[i],
+						     STDERR_FILENO + 1 + (int)i);
 	/* no other descriptor is inherited, with or without CLOEXEC */
 	if (r == 0)
-		r = posix_spawn_file_actions_addclosefrom_np(&c->files, STDERR_FILENO + 1);
+		r = posix_spawn_file_actions_addclosefrom_np(&c->files, STDERR_FILENO + 1 +
+										(int)start->n_keep);
 	if (r != 0)
 		mem_exhausted(); /* no other error is possible: all descriptors are valid */
 
@@ -213,7 +240,9 @@ static int start_direct(struct child *c, struct hw_err *e)
 {
 	int r;
 
+	set_files_limit(&program_files);
 	r = child_spawn(c, &c->program);
+	set_files_limit(&own_files);
 	if (r > 0)
 		return err_set(e, -r, "execute %s", c->start->path);
 	c->end_fd = pidfd_open(c->program, 0);
@@ -237,8 +266,9 @@ static int watcher_main(void *arg)
 	pid_t program;
 	int error;
 
-	/* changes the disposition of the watcher only, as it was cloned without CLONE_SIGHAND */
+	/* both change the watcher only, as it was cloned without CLONE_SIGHAND and CLONE_THREAD */
 	sigaction(SIGCHLD, &by_default, NULL);
+	set_files_limit(&program_files);
 	error = child_spawn(c, &program);
 	if (error) {
 		c->error = error;

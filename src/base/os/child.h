@@ -11,6 +11,8 @@
 #define BASE_OS_CHILD_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <sys/resource.h>
 
 #include "base/err.h"
 
@@ -21,15 +23,17 @@ struct child_start {
 	const char *const *argv; /* NULL at the end */
 	const char *const *env;	 /* NULL at the end; NULL: our environment */
 	int in, out, err; /* become descriptors 0, 1 and 2 of the program; see CHILD_FD_MIN */
-	bool stay;	  /* stay in our process group; else the program leads a new group */
+	const int *keep;  /* become descriptors 3, 4, ... of the program; see CHILD_FD_MIN */
+	size_t n_keep;
+	bool stay; /* stay in our process group; else the program leads a new group */
 };
 
-/* Lowest number allowed for .in and .out: a lower one could be overwritten when the other is
- * duplicated to 0 or 1. */
+/* .in, .out and .keep must be at least CHILD_FD_MIN + .n_keep: a lower number could be overwritten
+ * when another descriptor is duplicated to its number in the program. */
 #define CHILD_FD_MIN 3
 
-/* Starts a program with no descriptors except 0, 1 and 2. Its signals have their default
- * dispositions and are not blocked. *start and everything it points to must stay valid until
+/* Starts a program with no descriptors except 0, 1, 2 and the kept ones. Its signals have their
+ * default dispositions and are not blocked; see also child_raise_files(). *start and everything it points to must stay valid until
  * child_wait().
  * Return: 0, or a negative errno. If the program cannot be executed, either child_start() or
  * child_wait() returns that error. */
@@ -42,5 +46,10 @@ void child_kill(struct child *c);
  * Return: 0 with the status as waitpid() reports it; a negative errno if the program could not be
  * executed or its status was lost */
 int child_wait(struct child *c, int *ret_status, struct hw_err *e);
+
+/* Raises this process's soft limit of open files to @wanted, or to the hard limit if that is lower.
+ * Programs are started with the limit from before, because select() fails above 1024. To be called
+ * once, while there is no other thread. */
+void child_raise_files(rlim_t wanted);
 
 #endif

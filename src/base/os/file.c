@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/os/file.c - files: bounded reads, atomic replacement, locks, directory walks
+ * base/os/file.c - files: bounded reads, atomic replacement, locks, free space, directory walks
  *
  * How:   a new version of a file is written under a temporary name in the same
  *        directory and renamed; until then the old file is unchanged, even if
@@ -22,6 +22,7 @@
 #include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -315,6 +316,28 @@ int file_lock(int dir, const char *path, bool exclusive, int64_t deadline, int *
 			*ret_fd = take_fd(fd);
 	}
 	return r < 0 ? r : 0;
+}
+
+static uint64_t block_bytes(uint64_t blocks, uint64_t size)
+{
+	uint64_t bytes;
+
+	return __builtin_mul_overflow(blocks, size, &bytes) ? UINT64_MAX : bytes;
+}
+
+int file_space(int fd, struct file_space *ret_space, struct hw_err *e)
+{
+	struct statvfs fs;
+
+	if (fstatvfs(fd, &fs) < 0)
+		return err_set(e, -errno, "query free disk space");
+	*ret_space = (struct file_space){
+		.bytes_free = block_bytes(fs.f_bavail, fs.f_frsize),
+		.bytes = block_bytes(fs.f_blocks, fs.f_frsize),
+		.inodes_free = fs.f_favail,
+		.inodes = fs.f_files,
+	};
+	return 0;
 }
 
 struct dir_listing {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/os/file.h - files: bounded reads, atomic replacement, locks, directory walks
+ * base/os/file.h - files: bounded reads, atomic replacement, locks, free space, directory walks
  *
  * Paths are relative to a directory descriptor (AT_FDCWD: the working directory). All descriptors
  * are CLOEXEC. Unless stated otherwise, functions return 0 or a negative errno.
@@ -57,6 +57,14 @@ int file_remove(int dir, const char *path, struct hw_err *e);
  * Return: 0; -ETIMEDOUT if the deadline passed */
 int file_lock(int dir, const char *path, bool exclusive, int64_t deadline, int *ret_fd,
 	      struct hw_err *e);
+
+/* Free space of a file system, as an unprivileged process sees it. */
+struct file_space {
+	uint64_t bytes_free, bytes;
+	uint64_t inodes_free, inodes; /* both 0 if the file system does not count inodes */
+};
+/* @fd: any file or directory on the file system; O_PATH suffices */
+int file_space(int fd, struct file_space *ret_space, struct hw_err *e);
 
 struct file_entry {
 	int dir; /* descriptor of the directory */

@@ -12,6 +12,7 @@
  *	the deadline passes		kill the group, wait	-ETIMEDOUT
  *	cancel_fd is readable		kill the group, wait	-ECANCELED
  *	too much output			kill the group, wait	-EFBIG
+ *	the same with .drop_excess	drop it, continue
  *
  * Not:   child.c creates the child and gets its status.
  */
@@ -124,15 +125,16 @@ static int output_read(struct output_pipe *out, size_t len, const struct proc_ru
 		       struct hw_err *e)
 {
 	ssize_t n = read(out->read_fd, buf_reserve(&out->buf, len), len);
+	size_t room = run->max - out->buf.len;
 
 	if (n < 0 && (errno == EINTR || errno == EAGAIN))
 		return 0;
 	if (n < 0)
 		return err_set(e, -errno, "read the %s of %s", out->name, run->p->path);
-	buf_commit(&out->buf, (size_t)n);
-	if (out->buf.len > run->max)
+	if ((size_t)n > room && !run->p->drop_excess)
 		return err_text(e, -EFBIG, "%s: more than %zu bytes on %s", run->p->path, run->max,
 				out->name);
+	buf_commit(&out->buf, (size_t)n < room ? (size_t)n : room);
 	return (int)n;
 }
 

@@ -9,7 +9,8 @@
  *        waitpid(-1), and changes no signal disposition. The program inherits no
  *        descriptor of the calling program.
  *        The program leads a new process group, unless .stay is set. At the
- *        deadline, on cancel or after too much output, that group is killed; with
+ *        deadline, on cancel or after too much output (unless .drop_excess is set),
+ *        that group is killed; with
  *        .stay, only the program. After a normal exit nothing is killed: the
  *        program may leave processes running on purpose. A grandchild that still
  *        has the output open does not delay proc_run().
@@ -32,6 +33,7 @@ struct proc {
 	const char *input;	 /* standard input; NULL: empty */
 	size_t input_len;
 	size_t output_max;   /* limit for each of the two outputs; 0: PROC_OUTPUT_MAX */
+	bool drop_excess;    /* discard output beyond the limit; else the program is killed */
 	bool stderr_through; /* the program inherits our standard error */
 	bool stay;	     /* stay in our process group, to be killed together with us */
 	int cancel_fd;	     /* the program is killed when this becomes readable; -1: none */

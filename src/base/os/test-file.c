@@ -334,46 +334,74 @@ static void sweep_keeps_files_of_living_writers(void **state)
 	assert_int_equal(file_sweep(dir, "missing", &e), 0);
 }
 
-enum { FULL_OK, FULL_CANNOT, FULL_BAD };
+enum { DISK_OK, DISK_CANNOT, DISK_BAD };
 
-/* Runs in a child process, with a small file system mounted on @path. */
-static int replace_on_full_disk(const char *path)
-{
-	static char text[256 << 10];
-	AUTO(buf_done) struct buf b = { 0 };
-	autoclose int dir = -1;
-	struct hw_err e;
-
-	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
-	    mount("tmpfs", path, "tmpfs", 0, "size=64k") < 0)
-		return FULL_CANNOT;
-	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (file_replace(dir, "f", "old", 3, 0600, 0, &e) != 0)
-		return FULL_BAD;
-	if (file_replace(dir, "f", text, sizeof(text), 0600, 0, &e) != -ENOSPC)
-		return FULL_BAD;
-	if (!str_equal(e.msg, "write f: write: No space left on device"))
-		return FULL_BAD;
-	if (file_read(dir, "f", 10, &b, &e) < 0 || !str_equal(b.data, "old"))
-		return FULL_BAD;
-	return count_entries(dir) == 1 ? FULL_OK : FULL_BAD;
-}
-
-static void full_disk_leaves_the_old_file(void **state)
+/* Calls @run in a child process, with a file system of 64 KiB and 8 inodes. */
+static void on_small_disk(void **state, int (*run)(int dir))
 {
 	struct file_fixture *f = *state;
 	int status;
 	pid_t pid = fork();
 
-	if (pid == 0)
-		_exit(replace_on_full_disk(f->path));
+	if (pid == 0) {
+		if (unshare(CLONE_NEWNS) < 0 ||
+		    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+		    mount("tmpfs", f->path, "tmpfs", 0, "size=64k,nr_inodes=8") < 0)
+			_exit(DISK_CANNOT);
+		_exit(run(open(f->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)));
+	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status));
-	if (WEXITSTATUS(status) == FULL_CANNOT) {
+	if (WEXITSTATUS(status) == DISK_CANNOT) {
 		print_message("cannot mount a tmpfs\n");
 		skip();
 	}
-	assert_int_equal(WEXITSTATUS(status), FULL_OK);
+	assert_int_equal(WEXITSTATUS(status), DISK_OK);
+}
+
+static int replace_on_full_disk(int dir)
+{
+	static char text[256 << 10];
+	AUTO(buf_done) struct buf b = { 0 };
+	struct hw_err e;
+
+	if (file_replace(dir, "f", "old", 3, 0600, 0, &e) != 0)
+		return DISK_BAD;
+	if (file_replace(dir, "f", text, sizeof(text), 0600, 0, &e) != -ENOSPC)
+		return DISK_BAD;
+	if (!str_equal(e.msg, "write f: write: No space left on device"))
+		return DISK_BAD;
+	if (file_read(dir, "f", 10, &b, &e) < 0 || !str_equal(b.data, "old"))
+		return DISK_BAD;
+	return count_entries(dir) == 1 ? DISK_OK : DISK_BAD;
+}
+
+static void full_disk_leaves_the_old_file(void **state)
+{
+	on_small_disk(state, replace_on_full_disk);
+}
+
+static int query_space(int dir)
+{
+	static const char text[20 << 10];
+	struct file_space empty, used;
+	struct hw_err e;
+
+	if (file_space(dir, &empty, &e) < 0 || empty.bytes != 64 << 10 ||
+	    empty.bytes_free != empty.bytes || empty.inodes != 8 || empty.inodes_free != 7)
+		return DISK_BAD;
+	if (file_replace(dir, "f", text, sizeof(text), 0600, 0, &e) < 0 ||
+	    file_space(dir, &used, &e) < 0)
+		return DISK_BAD;
+	return used.bytes == empty.bytes && used.bytes_free == empty.bytes - sizeof(text) &&
+			       used.inodes == 8 && used.inodes_free == 6
+		       ? DISK_OK
+		       : DISK_BAD;
+}
+
+static void counts_free_space(void **state)
+{
+	on_small_disk(state, query_space);
 }
 
 /* ---- directories and removal ---------------------------------------------------- */
@@ -596,6 +624,8 @@ int main(void)
 		TEST("file: names of temporary files are recognised", recognises_temporary_names),
 		TEST("file: if the disk is full, the old file is kept and nothing else is left",
 		     full_disk_leaves_the_old_file),
+		TEST("file: the free space of a file system is counted in bytes and inodes",
+		     counts_free_space),
 		TEST("file: directories are created with all their parents", creates_directories),
 		TEST("file: creating a directory fails if a file has its path",
 		     file_in_place_of_a_directory),

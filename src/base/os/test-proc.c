@@ -180,6 +180,21 @@ static void endless_output_is_bounded_in_memory(void **state)
 	assert_false(is_lock_held(state, LONG));
 }
 
+static void excess_output_is_dropped(void **state)
+{
+	struct rusage before, after;
+
+	getrusage(RUSAGE_SELF, &before);
+	assert_script(state,
+		      &(struct script){
+			      .text = "printf 123456; printf 789; yes x | head -c 100M >&2; exit 3",
+			      .output_max = 5,
+			      .drop_excess = true },
+		      "12345", "x\nx\nx", 3 << 8);
+	getrusage(RUSAGE_SELF, &after);
+	assert_in_range(after.ru_maxrss - before.ru_maxrss, 0, 50 << 10); /* KiB */
+}
+
 /* ---- background processes of a program --------------------------------------------------- */
 
 /* The background process keeps standard output and the lock open. The script prints the ID of that
@@ -298,6 +313,8 @@ static void status_is_formatted_as_by_go(void **state)
 		TEST("nothing is started after the deadline or a cancel" END,                      \
 		     nothing_starts_too_late),                                                     \
 		TEST("the call fails if the output exceeds the limit" END, output_is_bounded),     \
+		TEST("output beyond the limit is dropped if the caller wants that" END,            \
+		     excess_output_is_dropped),                                                    \
 		TEST("100 MB of output do not use 100 MB of memory" END,                           \
 		     endless_output_is_bounded_in_memory),                                         \
 		TEST("a background process survives and does not delay the call" END,              \

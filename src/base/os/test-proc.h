@@ -141,7 +141,7 @@ struct script {
 	size_t output_max;
 	int cancel_fd; /* 0: none */
 	int timeout_ms;
-	bool stderr_through, stay;
+	bool drop_excess, stderr_through, stay;
 };
 
 /* The script runs in the temporary directory. */
@@ -158,6 +158,7 @@ static inline int run_script(void **state, const struct script *script, struct p
 		.input = script->input,
 		.input_len = script->input ? strlen(script->input) : 0,
 		.output_max = script->output_max,
+		.drop_excess = script->drop_excess,
 		.stderr_through = script->stderr_through,
 		.stay = script->stay,
 		.cancel_fd = script->cancel_fd ? script->cancel_fd : -1,

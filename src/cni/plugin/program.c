@@ -101,9 +101,8 @@ int program_main(int argc, char **argv, const struct hw_plugin *plugin,
 		return print_help(plugin);
 	if (skel_wants_input(&request) &&
 	    file_read_fd(STDIN_FILENO, VALUE_SIZE_MAX, &input, &e) < 0) {
-		autofree char *why = str_copy(e.msg);
-
-		err_cni(&e, HW_CNI_IO_FAILURE, "error reading from stdin: %s", why);
+		err_ctx(&e, "error reading from stdin");
+		err_recode(&e, HW_CNI_IO_FAILURE);
 		return report_error(&e);
 	}
 	request.input = input.data;

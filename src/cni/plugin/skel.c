@@ -151,14 +151,6 @@ static int get_string(const struct value *object, const char *key, const char **
 	return 0;
 }
 
-/* Sets the CNI code of an existing error. */
-static int set_cni_code(struct hw_err *e, int wire)
-{
-	autofree char *msg = str_copy(e->msg);
-
-	return err_cni(e, wire, "%s", msg);
-}
-
 static int parse_name(struct skel_frame *f, struct hw_err *e)
 {
 	int r = value_parse(f->call.input, f->call.input_len, &f->config, e);
@@ -171,7 +163,7 @@ static int parse_name(struct skel_frame *f, struct hw_err *e)
 		r = get_string(f->config, "name", &f->call.network, e);
 	if (r < 0) {
 		err_ctx(e, "error unmarshall network config");
-		return set_cni_code(e, HW_CNI_DECODE_FAILURE);
+		return err_recode(e, HW_CNI_DECODE_FAILURE);
 	}
 	if (str_empty(f->call.network))
 		return err_cni(e, HW_CNI_INVALID_CONFIG, "missing network name");
@@ -184,7 +176,7 @@ static int parse_version(struct skel_frame *f, struct hw_err *e)
 
 	if (get_string(f->config, "cniVersion", &version, e) < 0) {
 		err_ctx(e, "decoding version from network config");
-		return set_cni_code(e, HW_CNI_DECODE_FAILURE);
+		return err_recode(e, HW_CNI_DECODE_FAILURE);
 	}
 	f->call.version = version_or_oldest(version);
 	return 0;
@@ -257,7 +249,7 @@ int skel_frame_decode(struct skel_frame *f, struct hw_err *e)
 		r = decode_valid(f, e);
 	if (r < 0) {
 		err_ctx(e, "failed to load netconf");
-		return set_cni_code(e, HW_CNI_INVALID_CONFIG);
+		return err_recode(e, HW_CNI_INVALID_CONFIG);
 	}
 	if (!prev || value_kind(prev) == VALUE_NULL)
 		return 0;
@@ -347,7 +339,7 @@ static int check_verb_version(const struct skel_frame *f, const struct verb *ver
 	if (!verb->since)
 		return 0;
 	if (hw_version_compare(f->call.version, verb->since, &order, e) < 0)
-		return set_cni_code(e, HW_CNI_DECODE_FAILURE);
+		return err_recode(e, HW_CNI_DECODE_FAILURE);
 	if (order < 0)
 		return err_cni(e, HW_CNI_INCOMPATIBLE_VERSION, "config version does not allow %s",
 			       verb->name);
@@ -371,7 +363,7 @@ static int check_netns(const struct skel_frame *f, struct hw_err *e)
 	fd = file_open_own_netns();
 	if (fd < 0 || fstat(fd, &own) < 0) {
 		err_set(e, -errno, "get plugin's netns failed");
-		return set_cni_code(e, HW_CNI_INVALID_NETNS);
+		return err_recode(e, HW_CNI_INVALID_NETNS);
 	}
 	if (own.st_dev == theirs.st_dev && own.st_ino == theirs.st_ino)
 		return err_cni(e, HW_CNI_INVALID_NETNS,

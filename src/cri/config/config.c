@@ -349,11 +349,8 @@ static int add_location(const struct config_source *source, const struct buf *te
 	size_t len = strcspn(e->msg, ":[");
 	autofree char *key = str_ncopy(e->msg, len);
 
-	if (source->flags && value_get(source->flags, key)) {
-		autofree char *message = str_copy(e->msg);
-
-		return err_text(e, e->code, "--%s", message);
-	}
+	if (source->flags && value_get(source->flags, key))
+		return err_text(e, e->code, "--%s", e->msg);
 	return err_ctx(e, "%s: line %zu", source->file,
 		       yml_line(str_or(text->data, ""), text->len, e->msg));
 }

@@ -36,12 +36,13 @@ static const int kept_capabilities[] = {
 	CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_FSETID, CAP_MKNOD, CAP_SETFCAP, CAP_SYS_ADMIN,
 };
 
-/* For unpacking only: access to files by name, and their attributes. */
+/* For unpacking only: access to files by name, their attributes, and the result on the open
+ * socket. */
 static const int unpack_calls[] = {
 	SYS_openat,	SYS_openat2,   SYS_mkdirat,   SYS_mknodat,    SYS_symlinkat,  SYS_linkat,
 	SYS_unlinkat,	SYS_renameat2, SYS_renameat,  SYS_getdents64, SYS_readlinkat, SYS_syncfs,
 	SYS_newfstatat, SYS_statx,     SYS_fchown,    SYS_fchownat,   SYS_fchmod,     SYS_fchmodat,
-	SYS_utimensat,	SYS_fsetxattr, SYS_fgetxattr, SYS_flistxattr,
+	SYS_utimensat,	SYS_fsetxattr, SYS_fgetxattr, SYS_flistxattr, SYS_sendmsg,
 };
 
 /* For reading an archive only: threads, and messages on the open socket. */

@@ -2,31 +2,36 @@
 /*
  * fetch/layer/main.c - hawser-layer: verifies and rebuilds a stored layer, for the daemon
  *
- * What:  hawser-layer verify DIR              compare the files with the recipe, print a report
- *                                             (image/protocol/layer-report.h)
- *        hawser-layer verify-blob DIR DIGEST  compare the blob with its digest, print a report
- *        hawser-layer archive DIR             rebuild the layer's archive, write it to stdout
- *        hawser-layer blob DIR DIGEST         write the stored blob to stdout
- *        DIR contains root/, recipe and, for some layers, blob; see image/store/store.h. Not for
- *        direct use.
- * Rules: exit status 0, or 1 with the reason on standard error.
+ * What:  hawser-layer verify DIR              compare the files with the recipe, send a report
+ *        hawser-layer verify-blob DIR DIGEST  compare the blob with its digest, send a report
+ *        hawser-layer archive DIR             rebuild the layer's archive, write it to descriptor 3
+ *        hawser-layer blob DIR DIGEST         write the stored blob to descriptor 3
+ *        DIR contains root/, recipe and, for some layers, blob; see image/store/store.h. Standard
+ *        input is a socket for the one message that each command sends (image/protocol/job.h). Not
+ *        for direct use.
+ * Rules: ends when the socket is closed (base/os/helper.h). Exit status 0, or 1 after a FAILED
+ *        message.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "base/os/file.h"
+#include "base/os/helper.h"
 #include "base/str.h"
 #include "fetch/codec/sha256.h"
 #include "fetch/layer/rebuild.h"
 #include "fetch/recipe/recipe.h"
+#include "image/protocol/job.h"
 #include "image/protocol/layer-report.h"
 
-#define CHUNK (256 << 10)
+#define CHUNK	(256 << 10)
+#define SEND_MS (30 * 1000) /* timeout for sending a message */
 
 struct stored_layer {
 	int root, recipe;
@@ -104,11 +109,9 @@ static int count_end(void *ctx, int64_t size, const uint8_t sum[DIGEST_SIZE], st
 	return 0;
 }
 
-static int print_report(const struct verify_report *report, struct hw_err *e)
+static int send_report(const struct verify_report *report, struct hw_err *e)
 {
-	autofree char *json = hw_field_encode(verify_fields, report, 0);
-
-	return file_write_fd(STDOUT_FILENO, json, strlen(json), e);
+	return job_send_table(HELPER_SOCKET, JOB_REPORT, verify_fields, report, -1, SEND_MS, e);
 }
 
 /* An unreadable recipe is also reported as damage. */
@@ -126,10 +129,15 @@ static int verify_layer(char **args, struct hw_err *e)
 	    lseek(layer.recipe, 0, SEEK_SET) < 0 ||
 	    rebuild_verify(layer.recipe, layer.root, on_damaged, &report, e) < 0)
 		add_damaged(&report, "recipe", e->msg);
-	return print_report(&report, e);
+	return send_report(&report, e);
 }
 
 /* ---- archive ------------------------------------------------------------------------ */
+
+static int send_done(struct hw_err *e)
+{
+	return job_send(HELPER_SOCKET, JOB_DONE, "", 0, -1, SEND_MS, e);
+}
 
 static int write_archive(char **args, struct hw_err *e)
 {
@@ -137,7 +145,9 @@ static int write_archive(char **args, struct hw_err *e)
 	int r;
 
 	r = open_layer(args[0], &layer, e);
-	return r < 0 ? r : rebuild_archive(layer.recipe, layer.root, STDOUT_FILENO, e);
+	if (r == 0)
+		r = rebuild_archive(layer.recipe, layer.root, HELPER_KEPT, e);
+	return r < 0 ? r : send_done(e);
 }
 
 /* ---- blob --------------------------------------------------------------------------- */
@@ -177,8 +187,10 @@ static int copy_blob(char **args, int out, int64_t *ret_bytes, struct hw_err *e)
 static int write_blob(char **args, struct hw_err *e)
 {
 	int64_t bytes = 0;
+	int r;
 
-	return copy_blob(args, STDOUT_FILENO, &bytes, e);
+	r = copy_blob(args, HELPER_KEPT, &bytes, e);
+	return r < 0 ? r : send_done(e);
 }
 
 static int verify_blob(char **args, struct hw_err *e)
@@ -191,7 +203,7 @@ static int verify_blob(char **args, struct hw_err *e)
 		add_damaged(&report, "stored blob", e->msg);
 	else if (r < 0)
 		return r;
-	return print_report(&report, e);
+	return send_report(&report, e);
 }
 
 static const struct {
@@ -205,21 +217,33 @@ static const struct {
 	{ "blob", 2, write_blob },
 };
 
+static int run_command(int argc, char **argv, struct hw_err *e)
+{
+	int r;
+
+	r = helper_end_on_eof(HELPER_SOCKET, e);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; argc > 2 && i < ARRAY_SIZE(commands); i++)
+		if (str_equal(argv[1], commands[i].name) && argc - 2 == commands[i].n_args)
+			return commands[i].run(argv + 2, e);
+	return err_text(e, -EINVAL, "unknown command or wrong number of arguments");
+}
+
 int main(int argc, char **argv)
 {
-	struct hw_err e;
+	struct hw_err e, ignored;
+	struct stat in;
 
-	file_open_missing_stdio(O_PATH);
-	for (size_t i = 0; argc > 2 && i < ARRAY_SIZE(commands); i++) {
-		if (!str_equal(argv[1], commands[i].name) || argc - 2 != commands[i].n_args)
-			continue;
-		if (commands[i].run(argv + 2, &e) == 0)
-			return EXIT_SUCCESS;
-		fprintf(stderr, "hawser-layer: %s\n", e.msg);
+	if (fstat(STDIN_FILENO, &in) < 0 || !S_ISSOCK(in.st_mode)) {
+		fputs("hawser-layer: standard input is not a socket; hawser-cri starts this "
+		      "program, it is not for direct use\n",
+		      stderr);
 		return EXIT_FAILURE;
 	}
-	fprintf(stderr, "usage: hawser-layer verify|archive DIR\n"
-			"       hawser-layer blob|verify-blob DIR DIGEST\n"
-			"hawser-cri starts this program; it is not for direct use\n");
+	file_open_missing_stdio(O_PATH);
+	if (run_command(argc, argv, &e) == 0)
+		return EXIT_SUCCESS;
+	job_send_failed(HELPER_SOCKET, &e, SEND_MS, &ignored);
 	return EXIT_FAILURE;
 }

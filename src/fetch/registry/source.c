@@ -112,11 +112,8 @@ static int resolve_at_any(struct registry *r, struct http *h, struct resolved_im
 		if (i + 1 < r->n)
 			buf_printf(&mirror_errors, "; mirror: %.400s", e->msg);
 	}
-	if (mirror_errors.len > 0) {
-		autofree char *own = str_copy(e->msg);
-
-		return err_text(e, code, "%s%s", own, mirror_errors.data);
-	}
+	if (mirror_errors.len > 0)
+		return err_text(e, code, "%s%s", e->msg, mirror_errors.data);
 	return code;
 }
 

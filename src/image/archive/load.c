@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -69,18 +68,15 @@ void load_free(struct load *l)
 
 int load_add(struct load *l, const void *data, size_t len, struct hw_err *e)
 {
-	struct statvfs fs;
-	uint64_t available;
+	struct file_space fs;
 
-	if (fstatvfs(l->write, &fs) < 0)
-		return err_set(e, -errno, "load an archive: get free disk space");
-	if (__builtin_mul_overflow((uint64_t)fs.f_bavail, (uint64_t)fs.f_frsize, &available))
-		available = UINT64_MAX;
-	if (len + (uint64_t)l->options->reserve > available)
+	if (file_space(l->write, &fs, e) < 0)
+		return err_ctx(e, "load an archive");
+	if (len + (uint64_t)l->options->reserve > fs.bytes_free)
 		return err_text(e, -ENOSPC,
 				"load an archive: not enough disk space for the archive: %llu "
 				"bytes available, %lld bytes reserved",
-				(unsigned long long)available, (long long)l->options->reserve);
+				(unsigned long long)fs.bytes_free, (long long)l->options->reserve);
 	if (file_write_fd(l->write, data, len, e) < 0)
 		return err_ctx(e, "load an archive");
 	return 0;
@@ -103,7 +99,7 @@ static int load_next_image(struct load *l, const struct pull_settings *settings,
 			   const struct load_request *request, struct loaded_images *images,
 			   struct hw_err *e)
 {
-	AUTO(fetch_child_free) struct fetch_child *fetch = NULL;
+	AUTO(helper_free) struct helper *fetch = NULL;
 	struct loaded_image *next = mem_new(sizeof(*next));
 	struct session_options options = { .store = l->store,
 					   .program = settings->program,

@@ -8,36 +8,29 @@
  *	manifest.json        docker load: configurations, layers and names
  *
  * How:   hawser-layer outputs the blob of a layer and checks it against the digests
- *        of the recipe. Its exit status, which comes after all bytes, tells whether
- *        they were correct. So a save that fails may already have written wrong bytes.
+ *        of the recipe. Its message, which comes after all bytes, tells whether they
+ *        were correct. So a save that fails may already have written wrong bytes.
  */
 #include "image/archive/save.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/json/value.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "base/os/child.h"
-#include "base/os/file.h"
-#include "base/os/proc.h"
 #include "base/str.h"
-#include "base/time.h"
+#include "image/protocol/job.h"
 #include "image/reference.h"
 
 #define OCI	   "application/vnd.oci.image."
 #define LAYER_TYPE OCI "layer.v1.tar"
 #define BLOCK	   512 /* block size of a tar archive */
 #define CHUNK	   (256 << 10)
-#define ERROR_MAX  4096
 
 /* The blob of a layer in the archive: as received if it was kept, else uncompressed. */
 struct layer_blob {
@@ -66,95 +59,72 @@ AUTO_VALUE_DEFINE(saver_done, struct saver);
 /* ---- output of hawser-layer ------------------------------------------------ */
 
 /* The tar header already contains the size, so the output must have exactly @size bytes. */
-static int copy_output(int from, const struct child *child, int64_t size,
-		       const struct save_options *how, struct hw_err *e)
+static int size_mismatch(int64_t got, int64_t size, struct hw_err *e)
 {
-	struct pollfd fds[] = { { .fd = from, .events = POLLIN },
-				{ .fd = child_fd(child), .events = POLLIN },
-				{ .fd = how->cancel_fd, .events = POLLIN } };
+	return err_text(e, -EBADMSG, "size mismatch: got %lld bytes, want %lld", (long long)got,
+			(long long)size);
+}
+
+/* Copies the output of hawser-layer, at most @size bytes, up to EOF. */
+static int copy_output(struct helper *helper, int from, int64_t size,
+		       const struct save_options *how, int64_t *ret_got, struct hw_err *e)
+{
 	autofree char *chunk = mem_new(CHUNK);
 	int64_t got = 0;
+	ssize_t n;
+	int r;
 
 	for (;;) {
-		ssize_t n;
-		int r;
-
-		n = poll(fds, ARRAY_SIZE(fds), time_left_ms(how->deadline));
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return err_set(e, -errno, "poll hawser-layer");
-		if (fds[2].revents)
-			return err_text(e, -ECANCELED, "cancelled");
-		if (n == 0)
-			return err_text(e, -ETIMEDOUT, "deadline exceeded");
-		if (!fds[0].revents)
-			break; /* the child has exited, and all its output was read */
+		r = helper_wait(helper, from, how->cancel_fd, how->deadline, e);
+		if (r < 0)
+			return r;
 		n = read(from, chunk, CHUNK);
 		if (n < 0)
 			return err_set(e, -errno, "read from hawser-layer");
+		if (n == 0)
+			break;
 		got += n;
 		if (got > size)
-			break;
+			return size_mismatch(got, size, e);
 		r = how->write(how->ctx, chunk, (size_t)n, e);
 		if (r < 0)
 			return r;
 	}
-	if (got != size)
-		return err_text(e, -EBADMSG, "size mismatch: got %lld bytes, want %lld",
-				(long long)got, (long long)size);
+	*ret_got = got;
 	return 0;
 }
 
-/* @errors: file with the standard error of the child */
-static int error_from_exit(int status, int errors, struct hw_err *e)
-{
-	AUTO(buf_done) struct buf text = { 0 };
-	char name[64];
-
-	lseek(errors, 0, SEEK_SET);
-	if (file_read_fd(errors, ERROR_MAX, &text, e) < 0)
-		return e->code;
-	if (text.len > 0 && text.data[text.len - 1] == '\n')
-		text.data[text.len - 1] = '\0';
-	return err_text(e, -EBADMSG, "%s: %s", proc_status_format(status, name, sizeof(name)),
-			str_or(text.data, ""));
-}
-
-/* The descriptors stay open until the child has exited, because it is not known when the child has
- * inherited them. */
 static int run_hawser_layer(const char *const *argv, int64_t size, const struct save_options *how,
 			    struct hw_err *e)
 {
-	autoclose int in = -1, errors = -1, out = -1, from = -1;
-	struct child_start start;
-	struct hw_err wait_error;
-	struct child *child;
-	int pair[2], r, status = 0;
+	const struct job_answer answer = { .name = "hawser-layer",
+					   .type = JOB_DONE,
+					   .failed = -EBADMSG,
+					   .cancel_fd = how->cancel_fd,
+					   .deadline = how->deadline };
+	AUTO(helper_free) struct helper *helper = NULL;
+	AUTO(job_message_done) struct job_message m = { .fd = -1 };
+	autoclose int from = -1, out = -1;
+	int64_t got = 0;
+	int pair[2], r;
 
-	in = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	errors = memfd_create("errors", MFD_CLOEXEC);
-	if (in < 0 || errors < 0 || pipe2(pair, O_CLOEXEC) < 0)
-		return err_set(e, -errno, "start hawser-layer");
+	if (pipe2(pair, O_CLOEXEC) < 0)
+		return err_set(e, -errno, "create a pipe");
 	from = pair[0];
 	out = pair[1];
-	start = (struct child_start){
-		.path = argv[0], .argv = argv, .in = in, .out = out, .err = errors
-	};
-	r = child_start(&start, &child, e);
+	r = helper_start(&(struct helper_start){ .argv = argv, .keep = &out, .n_keep = 1 }, &helper,
+			 e);
 	if (r < 0)
 		return r;
-	r = copy_output(from, child, size, how, e);
+	mem_close_fd(&out);
+	out = -1;
+	r = copy_output(helper, from, size, how, &got, e);
 	if (r < 0)
-		child_kill(child);
-	if (child_wait(child, &status, &wait_error) < 0) {
-		*e = wait_error;
-		return wait_error.code;
-	}
-	/* the child's own error explains more than a size mismatch, unless we killed the child */
-	if (status != 0 && (r == 0 || (r == -EBADMSG && WIFEXITED(status))))
-		return error_from_exit(status, errors, e);
-	return r;
+		return r;
+	r = job_receive_answer(helper, &answer, &m, e);
+	if (r < 0)
+		return r;
+	return got == size ? 0 : size_mismatch(got, size, e);
 }
 
 /* ---- blobs of layers ------------------------------------------------------- */

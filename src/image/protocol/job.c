@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/protocol/job.c - protocol between the daemon and hawser-fetch: field tables and errors
+ * image/protocol/job.c - protocol between the daemon and its helpers: field tables and errors
  */
 #include "image/protocol/job.h"
 
@@ -187,7 +187,7 @@ int job_decode_failed(const struct job_message *m, struct hw_err *e)
 
 	r = job_decode(m, job_failed_fields, &failed, e);
 	if (r < 0)
-		return err_ctx(e, "hawser-fetch: malformed FAILED message");
+		return err_ctx(e, "malformed FAILED message of a helper");
 	/* the text may come from a registry: control characters become spaces */
 	for (char *c = failed.message; *c; c++)
 		if ((unsigned char)*c < ' ' || *c == 0x7f)

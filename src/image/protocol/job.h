@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/protocol/job.h - protocol between the daemon and hawser-fetch
+ * image/protocol/job.h - protocol between the daemon, hawser-fetch and hawser-layer
  *
- * What:  messages over one stream socket, which is hawser-fetch's standard input
- *        and output. A message is a header of five bytes (length, 32 bits little
+ * What:  messages over a stream socket, which is the helper's standard input
+ *        and output (base/os/helper.h). A message is a header of five bytes (length, 32 bits little
  *        endian; type) and the payload: JSON in the format of one of the tables
  *        below, or a document of the registry byte for byte.
  *
@@ -25,11 +25,14 @@
  *        Inside hawser-fetch, the supervisor and the fetcher use the same messages,
  *        except for layers: FETCH requests a layer and carries the pipe to write its
  *        archive to; FETCHED reports that the archive was complete and valid. A BLOB
- *        message before FETCH carries a file for a copy of the compressed blob.
- * Rules: hawser-fetch processes untrusted input, so the daemon trusts nothing that
- *        it reports: message sizes are limited before memory is allocated, and the
- *        daemon checks all digests again. To stop hawser-fetch the daemon closes
- *        the socket.
+ *        message before FETCH carries a file for a copy of the compressed blob. An
+ *        unpacker sends LAYER or FAILED to the supervisor.
+ *        hawser-layer sends one message: REPORT after verifying a layer, DONE after
+ *        writing an archive, or FAILED.
+ * Rules: helpers process untrusted input, so the daemon trusts nothing that
+ *        they report: message sizes are limited before memory is allocated, and the
+ *        daemon checks all digests again. To stop a helper the daemon closes the
+ *        socket.
  */
 #ifndef IMAGE_PROTOCOL_JOB_H
 #define IMAGE_PROTOCOL_JOB_H
@@ -43,6 +46,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/os/helper.h"
 #include "image/platform.h"
 
 #define JOB_MESSAGE_MAX	 (4 << 20) /* payload bytes; documents are not larger */
@@ -62,6 +66,7 @@ enum job_type {
 	JOB_DONE,
 	JOB_FAILED,
 	JOB_BLOB,
+	JOB_REPORT,
 	JOB_TYPES,
 };
 
@@ -192,6 +197,18 @@ int job_send_table(int fd, enum job_type type, const struct hw_field *table, con
  * -EBADMSG: malformed header; -EPIPE: EOF within a message; or another negative errno
  */
 int job_receive(int fd, int idle_ms, struct job_message *ret_message, struct hw_err *e);
+/* The only message of a helper: its answer, or FAILED. */
+struct job_answer {
+	const char *name; /* of the helper, for errors */
+	enum job_type type;
+	int failed;	  /* negative errno for FAILED; the message has the helper's text */
+	int cancel_fd;	  /* see helper_wait() */
+	int64_t deadline; /* see helper_wait() */
+};
+/* Return: 0; answer->failed; -ECANCELED; -ETIMEDOUT; -EIO: the helper exited without a message;
+ * -EBADMSG: another message; or another negative errno */
+int job_receive_answer(struct helper *h, const struct job_answer *answer,
+		       struct job_message *ret_message, struct hw_err *e);
 /* Decode the JSON payload of a message. */
 int job_decode(const struct job_message *m, const struct hw_field *table, void *out,
 	       struct hw_err *e);

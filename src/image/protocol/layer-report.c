@@ -117,10 +117,17 @@ void unpacked_done(struct unpacked *u)
 	hw_field_clear(unpacked_fields, u);
 }
 
+/* the sum of many reports does not overflow */
+#define SUM(key, member)                                                                           \
+	{                                                                                          \
+		key, HW_INT64, HW_AT(struct verify_report, member), .min = 0,                      \
+								    .max = INT64_C(1) << 48        \
+	}
+
 const struct hw_field verify_fields[] = {
-	{ "files", HW_INT64, HW_AT(struct verify_report, files) },
-	{ "bytes", HW_INT64, HW_AT(struct verify_report, bytes) },
-	{ "damaged_count", HW_INT64, HW_AT(struct verify_report, n_damaged) },
+	SUM("files", files),
+	SUM("bytes", bytes),
+	SUM("damaged_count", n_damaged),
 	{ "damaged", HW_STRINGS, HW_AT(struct verify_report, damaged) },
 	{ 0 },
 };

@@ -2,9 +2,8 @@
 /*
  * image/protocol/layer-report.h - reports about a layer: after unpacking, after verifying
  *
- * What:  struct unpacked is sent by hawser-fetch when it has unpacked a layer;
- *        struct verify_report is printed by hawser-layer when it has verified one.
- *        Both are JSON in the format of the field tables below.
+ * What:  struct unpacked is a part of the LAYER message of hawser-fetch, struct
+ *        verify_report is the REPORT message of hawser-layer (job.h).
  */
 #ifndef IMAGE_PROTOCOL_LAYER_REPORT_H
 #define IMAGE_PROTOCOL_LAYER_REPORT_H

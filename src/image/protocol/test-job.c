@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/protocol/test-job.c - messages between the daemon and hawser-fetch
+ * image/protocol/test-job.c - messages between the daemon and its helpers
  */
 #include "image/protocol/job.h"
 
@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "base/str.h"
+#include "base/time.h"
 
 #define WAIT_MS 20000
 
@@ -220,6 +221,59 @@ static void test_secrets(void **state)
 	assert_null(strstr(e.msg, "secret word"));
 }
 
+static struct helper *start_script(const char *text)
+{
+	const char *const argv[] = { "/bin/sh", "-c", text, NULL };
+	struct helper *h;
+	struct hw_err e;
+
+	assert_int_equal(helper_start(&(struct helper_start){ .argv = argv }, &h, &e), 0);
+	return h;
+}
+
+static int receive_answer(const char *script, struct job_message *ret_message, struct hw_err *e)
+{
+	const struct job_answer answer = { .name = "helper",
+					   .type = JOB_REPORT,
+					   .failed = -EPERM,
+					   .cancel_fd = -1,
+					   .deadline = time_deadline(WAIT_MS) };
+	AUTO(helper_free) struct helper *h = start_script(script);
+
+	return job_receive_answer(h, &answer, ret_message, e);
+}
+
+static void test_answer(void **state)
+{
+	AUTO(job_message_done) struct job_message m = { .fd = -1 };
+	struct hw_err e;
+
+	(void)state;
+	assert_int_equal(receive_answer("printf '\\003\\0\\0\\0\\015abc'", &m, &e), 0);
+	assert_int_equal(m.type, JOB_REPORT);
+	assert_int_equal(m.data.len, 3);
+	assert_memory_equal(m.data.data, "abc", 3);
+}
+
+static void test_no_answer(void **state)
+{
+	struct job_message m = { .fd = -1 };
+	struct hw_err e;
+
+	(void)state;
+	assert_int_equal(receive_answer("exit 3", &m, &e), -EIO);
+	assert_string_equal(e.msg, "helper exited unexpectedly: exit status 3");
+	assert_int_equal(receive_answer("printf GET/1", &m, &e), -EBADMSG);
+	assert_string_equal(e.msg, "helper: protocol error: unknown message type 49");
+	assert_int_equal(receive_answer("printf '\\0\\0\\0\\0\\012'", &m, &e), -EBADMSG);
+	assert_string_equal(e.msg, "helper: unexpected message of type 10");
+	assert_int_equal(receive_answer("printf '\\046\\0\\0\\0\\013'; "
+					"printf '{\"code\":2,\"wire\":13,\"message\":\"why\"}   '",
+					&m, &e),
+			 -EPERM);
+	assert_string_equal(e.msg, "helper: why");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -239,6 +293,9 @@ int main(void)
 		  teardown, NULL },
 		{ "job: a malformed FAILED message is rejected", test_malformed_errors, NULL, NULL,
 		  NULL },
+		{ "job: the answer of a helper is received", test_answer },
+		{ "job: a helper without an answer, or with a malformed one, is an error",
+		  test_no_answer },
 		{ "job: the message of a decoding error contains no password", test_secrets, NULL,
 		  NULL, NULL },
 	};

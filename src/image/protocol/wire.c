@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/protocol/wire.c - protocol between the daemon and hawser-fetch: messages on a socket
+ * image/protocol/wire.c - protocol between the daemon and its helpers: messages on a socket
  *
  * How:   non-blocking I/O after poll(), so that every wait has a timeout. A
  *        file descriptor is sent with the first byte of a message.
@@ -16,7 +16,8 @@
 
 #include "base/time.h"
 
-#define HEADER 5
+#define HEADER	5
+#define REST_MS (30 * 1000) /* timeout for the rest of a message */
 
 void job_message_done(struct job_message *m)
 {
@@ -186,4 +187,30 @@ int job_receive(int fd, int idle_ms, struct job_message *ret_message, struct hw_
 	*ret_message = m;
 	m = (struct job_message){ .fd = -1 };
 	return 1;
+}
+
+int job_receive_answer(struct helper *h, const struct job_answer *answer,
+		       struct job_message *ret_message, struct hw_err *e)
+{
+	AUTO(job_message_done) struct job_message m = { .fd = -1 };
+	int r;
+
+	r = helper_wait(h, helper_socket(h), answer->cancel_fd, answer->deadline, e);
+	if (r < 0)
+		return r;
+	r = job_receive(helper_socket(h), REST_MS, &m, e);
+	if (r < 0)
+		return err_ctx(e, "%s: protocol error", answer->name);
+	if (r == 0)
+		return helper_exit_error(h, answer->name, e);
+	if (m.type == JOB_FAILED) {
+		job_decode_failed(&m, e);
+		return err_text(e, answer->failed, "%s: %s", answer->name, e->msg);
+	}
+	if (m.type != answer->type)
+		return err_text(e, -EBADMSG, "%s: unexpected message of type %d", answer->name,
+				m.type);
+	*ret_message = m;
+	m = (struct job_message){ .fd = -1 };
+	return 0;
 }

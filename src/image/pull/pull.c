@@ -26,10 +26,10 @@
 #include "base/str.h"
 #include "base/time.h"
 #include "image/protocol/job.h"
-#include "image/pull/fetch-child.h"
 #include "image/pull/incoming.h"
 #include "image/pull/make-job.h"
 #include "image/pull/session.h"
+#include "image/pull/standby.h"
 #include "image/reference.h"
 
 #define PROGRESS_MS  200
@@ -194,7 +194,7 @@ static void *pull_thread(void *arg)
 {
 	struct shared_pull *s = arg;
 	struct puller *p = s->puller;
-	struct fetch_child *fetch = NULL;
+	struct helper *fetch = NULL;
 	struct session_options options = { .store = p->store,
 					   .program = s->program,
 					   .standby = p->standby,
@@ -210,13 +210,13 @@ static void *pull_thread(void *arg)
 		s->code = incoming_store(image, &s->result, &s->error);
 	if (s->code < 0) {
 		/* kill the process first: it might still write to the stages of the image */
-		fetch_child_free(take_ptr(fetch));
+		helper_free(take_ptr(fetch));
 		incoming_free(take_ptr(image));
 	}
 	job_wipe(&s->job);
 	incoming_free(image);
 	publish_result(s);
-	fetch_child_free(fetch);
+	helper_free(fetch);
 	if (s->code == 0)
 		standby_keep(p->standby, s->program);
 	pthread_mutex_lock(&p->lock);

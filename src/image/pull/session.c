@@ -18,26 +18,22 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <poll.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/log.h"
-#include "base/os/proc.h"
 #include "base/str.h"
 #include "base/time.h"
 
 #define ARCHIVE_MS                                                                                 \
 	(10 * 60 * 1000)       /* timeout for reading a whole archive before the first message */
 #define MESSAGE_MS (30 * 1000) /* timeout for the rest of a message */
-#define EXIT_MS	   2000	       /* timeout for the exit after the socket was closed */
 
 enum session_state { WAIT_RESOLVED, WAIT_MANIFEST, WAIT_CONFIG, WAIT_LAYERS, DONE };
 
 struct session {
 	const struct session_options *o;
 	enum session_state state;
-	struct fetch_child *fetch;
+	struct helper *fetch;
 	bool from_standby; /* fetch came from the standby */
 	struct incoming *image;
 	bool protocol_error;
@@ -45,7 +41,7 @@ struct session {
 
 static void session_done(struct session *s)
 {
-	fetch_child_free(s->fetch);
+	helper_free(s->fetch);
 	incoming_free(s->image);
 }
 AUTO_VALUE_DEFINE(session_done, struct session);
@@ -76,7 +72,7 @@ static int handle_config(struct session *s, const struct job_message *m, struct 
 	r = incoming_receive_config(s->image, m, &plan, e);
 	s->state = WAIT_LAYERS;
 	if (r == 0)
-		r = job_send_table(s->fetch->socket, JOB_PLAN, job_plan_fields, &plan, -1,
+		r = job_send_table(helper_socket(s->fetch), JOB_PLAN, job_plan_fields, &plan, -1,
 				   MESSAGE_MS, e);
 	return r;
 }
@@ -156,44 +152,36 @@ static int handle_message(struct session *s, const struct job_message *m, struct
 
 static int start_fetch(struct session *s, struct hw_err *e)
 {
+	const char *const argv[] = { s->o->program, NULL };
 	int r = 0;
 
 	s->fetch = s->o->standby && !s->from_standby ? standby_take(s->o->standby) : NULL;
 	s->from_standby = s->fetch != NULL;
 	if (!s->fetch)
-		r = fetch_child_start(s->o->program, &s->fetch, e);
+		r = helper_start(&(struct helper_start){ .argv = argv }, &s->fetch, e);
 	if (r == 0)
-		r = job_send_table(s->fetch->socket, JOB_JOB, job_fields, s->o->job, s->o->archive,
-				   MESSAGE_MS, e);
+		r = job_send_table(helper_socket(s->fetch), JOB_JOB, job_fields, s->o->job,
+				   s->o->archive, MESSAGE_MS, e);
 	return r < 0 ? err_ctx(e, "%s %s", job_verb(s->o->job), s->o->job->reference) : 0;
 }
 
 static int receive_message(struct session *s, struct hw_err *e)
 {
 	AUTO(job_message_done) struct job_message m = { .fd = -1 };
-	struct pollfd exited;
-	char text[64];
-	int r, status;
+	int r;
 
-	r = job_receive(s->fetch->socket, MESSAGE_MS, &m, e);
+	r = job_receive(helper_socket(s->fetch), MESSAGE_MS, &m, e);
 	if (r < 0)
 		return fail_protocol(s, e);
 	if (r > 0)
 		return handle_message(s, &m, e);
 	if (s->from_standby && s->state == WAIT_RESOLVED) {
 		/* the standby process exited before it received the job: start another one */
-		fetch_child_free(take_ptr(s->fetch));
+		helper_free(take_ptr(s->fetch));
 		return start_fetch(s, e);
 	}
-	/* the process closed its socket: wait for its exit, and kill it if that takes too long */
-	exited = (struct pollfd){ .fd = child_fd(s->fetch->child), .events = POLLIN };
-	if (poll(&exited, 1, EXIT_MS) <= 0)
-		child_kill(s->fetch->child);
-	r = child_wait(take_ptr(s->fetch->child), &status, e);
-	if (r < 0)
-		return err_ctx(e, "%s %s", job_verb(s->o->job), s->o->job->reference);
-	return err_text(e, -EIO, "%s %s: hawser-fetch exited unexpectedly: %s", job_verb(s->o->job),
-			s->o->job->reference, proc_status_format(status, text, sizeof(text)));
+	helper_exit_error(s->fetch, "hawser-fetch", e);
+	return err_ctx(e, "%s %s", job_verb(s->o->job), s->o->job->reference);
 }
 
 /* How long hawser-fetch may send no message. For each registry and mirror hawser-fetch itself
@@ -210,35 +198,22 @@ static int timeout_ms(const struct fetch_job *job)
 /* Wait for one event and handle it; if nothing is pending, commit complete layers instead. */
 static int process_event(struct session *s, struct hw_err *e)
 {
-	struct pollfd fds[] = {
-		{ .fd = s->fetch->socket, .events = POLLIN },
-		{ .fd = s->o->cancel_fd, .events = POLLIN },
-		{ .fd = s->fetch->child_end < 0 ? -1 : child_fd(s->fetch->child),
-		  .events = POLLIN },
-	};
 	int timeout = timeout_ms(s->o->job);
 	bool can_commit = incoming_has_complete_layers(s->image);
-	int n;
+	int r;
 
-	n = poll(fds, ARRAY_SIZE(fds), can_commit ? 0 : timeout);
-	if (n < 0)
-		return errno == EINTR ? 0
-				      : err_set(e, -errno, "%s %s: poll hawser-fetch",
-						job_verb(s->o->job), s->o->job->reference);
-	if (n == 0 && can_commit) {
+	r = helper_wait(s->fetch, helper_socket(s->fetch), s->o->cancel_fd,
+			can_commit ? time_now() : time_deadline(timeout), e);
+	if (r == 0)
+		return receive_message(s, e);
+	if (r == -ETIMEDOUT && can_commit) {
 		if (incoming_commit_layers(s->image, e) < 0)
 			return add_context(s, "write to the store", e);
 		return 0;
 	}
-	if (n == 0)
-		return err_text(e, -ETIMEDOUT, "%s %s: hawser-fetch stalled: no message for %d s",
-				job_verb(s->o->job), s->o->job->reference, (timeout + 999) / 1000);
-	if (fds[1].revents)
-		return err_text(e, -ECANCELED, "%s %s: cancelled", job_verb(s->o->job),
-				s->o->job->reference);
-	if (fds[0].revents || fds[2].revents)
-		fetch_child_running(s->fetch);
-	return fds[0].revents ? receive_message(s, e) : 0;
+	if (r == -ETIMEDOUT)
+		err_text(e, r, "hawser-fetch stalled: no message for %d s", (timeout + 999) / 1000);
+	return err_ctx(e, "%s %s", job_verb(s->o->job), s->o->job->reference);
 }
 
 /* After a failure, complete layers are still committed, so that the next attempt need not fetch
@@ -257,7 +232,7 @@ static void keep_layers(const struct session *s, const struct hw_err *why)
 }
 
 int session_run(const struct session_options *o, struct incoming **ret_image,
-		struct fetch_child **ret_fetch, struct hw_err *e)
+		struct helper **ret_fetch, struct hw_err *e)
 {
 	AUTO(session_done) struct session s = { .o = o };
 	int r;

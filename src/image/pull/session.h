@@ -13,9 +13,9 @@
 
 #include "base/err.h"
 #include "image/protocol/job.h"
-#include "image/pull/fetch-child.h"
 #include "image/pull/incoming.h"
 #include "image/pull/pull.h"
+#include "image/pull/standby.h"
 #include "image/store/store.h"
 
 struct session_options {
@@ -35,6 +35,6 @@ struct session_options {
  * Return: 0, or negative errno; the message names image and host
  */
 int session_run(const struct session_options *o, struct incoming **ret_image,
-		struct fetch_child **ret_fetch, struct hw_err *e);
+		struct helper **ret_fetch, struct hw_err *e);
 
 #endif

@@ -17,16 +17,18 @@
 #include <sys/stat.h>
 
 #include "base/time.h"
+#include "image/protocol/job.h"
 #include "image/store/test-store.h"
 
-/* Appends a line to the file "calls"; a file with the content "bad" is damaged. */
-static const char script[] =
-	"#!/bin/sh\n"
-	"echo \"$1\" >>\"${0%/*}/calls\"\n"
-	"case $(cat \"$2/root/f\") in\n"
-	"bad) echo '{\"files\":1,\"damaged_count\":1,\"damaged\":[\"f: content changed\"]}' ;;\n"
-	"*) echo '{\"files\":1}' ;;\n"
-	"esac\n";
+/* Appends a line to the file "calls"; a file with the content "bad" is damaged. A message is its
+ * length in four bytes, its type, for which %o stands, and its text (image/protocol/wire.c). */
+#define SCRIPT                                                                                     \
+	"#!/bin/sh\n"                                                                              \
+	"echo \"$1\" >>\"${0%%/*}/calls\"\n"                                                       \
+	"report='{\"files\":1}'\n"                                                                 \
+	"[ \"$(cat \"$2/root/f\")\" != bad ] ||\n"                                                 \
+	"	report='{\"files\":1,\"damaged_count\":1,\"damaged\":[\"f: content changed\"]}'\n"       \
+	"printf \"\\\\$(printf %%o ${#report})\\\\0\\\\0\\\\0\\\\%o%%s\" \"$report\" >&0\n"
 
 /* Writes "GOOD" or "DAMAGED", and what is damaged, for each layer. */
 static int note_result(void *ctx, const struct verify_result *result, struct hw_err *e)
@@ -44,6 +46,7 @@ static int verify(struct test_store *p, const char *const *images, bool repair,
 		  struct buf *ret_results, struct hw_err *e)
 {
 	autofree char *program = str_printf("%s/hawser-layer", p->path);
+	autofree char *script = str_printf(SCRIPT, (unsigned)JOB_REPORT);
 	struct verify_request request = {
 		.store = p->store,
 		.images = images,

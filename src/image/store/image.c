@@ -254,12 +254,13 @@ static int remove_locked(struct store *s, const char *text, struct store_removal
 	};
 	STORE_LOCKED(s);
 	AUTO(db_transaction_done) struct db_transaction change = { 0 };
-	AUTO(store_snapshot_put) const struct store_snapshot *next = NULL;
+	AUTO(store_snapshot_put)
+	const struct store_snapshot *now = store_snapshot_get(s), *next = NULL;
 	AUTO(hw_strings_free) struct hw_strings chains = { 0 }, ids = { 0 };
 	const struct store_image *image = NULL;
 	int r;
 
-	r = store_find(s->snapshot, text, true, &image, e);
+	r = store_find(now, text, true, &image, e);
 	if (r <= 0)
 		return r < 0 ? r : 1;
 	strings_add(&ids, image->id);

@@ -2,7 +2,7 @@
 /*
  * image/store/snapshot.c - snapshots: the immutable list of images that readers get
  *
- * How:   an image is read from the database once and shared, by reference count,
+ * How:   an image is read from the database once and shared (base/shared.h)
  *        between all snapshots that contain it. Before a change is committed, the
  *        images that it affects are read, and a new list is built.
  */
@@ -20,31 +20,21 @@
 
 /* ---- images ------------------------------------------------------------------- */
 
-static void image_unref(const struct store_image *shared)
+static void image_free(void *object)
 {
-	struct store_image *image = (struct store_image *)(uintptr_t)shared;
+	struct store_image *image = object;
 
-	if (!image || __atomic_sub_fetch(&image->users, 1, __ATOMIC_ACQ_REL) > 0)
-		return;
 	hw_strings_free(&image->tags);
 	hw_strings_free(&image->digests);
 	free(image->username);
 	free(image);
 }
 
-static const struct store_image *image_ref(const struct store_image *shared)
-{
-	struct store_image *image = (struct store_image *)(uintptr_t)shared;
-
-	__atomic_add_fetch(&image->users, 1, __ATOMIC_RELAXED);
-	return image;
-}
-
 static struct store_image *image_from_row(struct db_query *q)
 {
 	struct store_image *image = mem_new(sizeof(*image));
 
-	image->users = 1;
+	shared_init(&image->shared, image_free);
 	snprintf(image->id, sizeof(image->id), "%s", db_text(q, 0));
 	snprintf(image->manifest, sizeof(image->manifest), "%s", db_text(q, 1));
 	image->has_uid = !db_is_null(q, 2);
@@ -73,35 +63,32 @@ static int read_names(struct store *s, struct store_image *image, struct hw_err 
 
 /* ---- snapshots ---------------------------------------------------------------- */
 
+static void snapshot_free(void *object)
+{
+	struct store_snapshot *snap = object;
+
+	for (size_t i = 0; i < snap->n; i++)
+		shared_unref(snap->images[i]);
+	free(snap);
+}
+
 static struct store_snapshot *snapshot_new(size_t room)
 {
 	struct store_snapshot *snap =
 		mem_new(sizeof(*snap) + room * sizeof(const struct store_image *));
 
-	snap->users = 1;
+	shared_init(&snap->shared, snapshot_free);
 	return snap;
 }
 
 const struct store_snapshot *store_snapshot_get(struct store *s)
 {
-	struct store_snapshot *snap;
-
-	pthread_mutex_lock(&s->publish_lock);
-	snap = (struct store_snapshot *)(uintptr_t)s->snapshot;
-	__atomic_add_fetch(&snap->users, 1, __ATOMIC_RELAXED);
-	pthread_mutex_unlock(&s->publish_lock);
-	return snap;
+	return slot_get(&s->snapshot);
 }
 
-void store_snapshot_put(const struct store_snapshot *shared)
+void store_snapshot_put(const struct store_snapshot *snap)
 {
-	struct store_snapshot *snap = (struct store_snapshot *)(uintptr_t)shared;
-
-	if (!snap || __atomic_sub_fetch(&snap->users, 1, __ATOMIC_ACQ_REL) > 0)
-		return;
-	for (size_t i = 0; i < snap->n; i++)
-		image_unref(snap->images[i]);
-	free(snap);
+	shared_unref(snap);
 }
 
 static int compare_ids(const void *a, const void *b)
@@ -168,13 +155,13 @@ int store_snapshot_load(struct store *s, const struct store_snapshot **ret, stru
 int store_snapshot_build(struct store *s, const struct hw_strings *ids,
 			 const struct store_snapshot **ret, struct hw_err *e)
 {
-	const struct store_snapshot *now = s->snapshot;
+	AUTO(store_snapshot_put) const struct store_snapshot *now = store_snapshot_get(s);
 	struct store_snapshot *snap = snapshot_new(now->n + ids->n + SNAPSHOT_ROOM);
 	int r = 0;
 
 	for (size_t i = 0; i < now->n; i++)
 		if (!strings_has(ids, now->images[i]->id))
-			snap->images[snap->n++] = image_ref(now->images[i]);
+			snap->images[snap->n++] = shared_ref(now->images[i]);
 	for (size_t i = 0; r == 0 && i < ids->n; i++) {
 		AUTO(db_query_done) struct db_query q = { 0 };
 
@@ -194,13 +181,7 @@ int store_snapshot_build(struct store *s, const struct hw_strings *ids,
 
 void store_snapshot_publish(struct store *s, const struct store_snapshot **next)
 {
-	const struct store_snapshot *before;
-
-	pthread_mutex_lock(&s->publish_lock);
-	before = s->snapshot;
-	s->snapshot = take_ptr(*next);
-	pthread_mutex_unlock(&s->publish_lock);
-	store_snapshot_put(before);
+	slot_publish(&s->snapshot, &take_ptr(*next)->shared);
 }
 
 int store_pin(struct store *s, const struct hw_strings *names, struct hw_err *e)

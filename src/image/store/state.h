@@ -4,12 +4,14 @@
  *
  * Three locks, acquired in this order:
  *
- *	lock          serializes changes. It is held for renames and one database commit,
- *	              never while a tree is written to disk or deleted.
- *	read_lock     protects the second database handle. Functions that only read use
- *	              that handle, so readers never wait for a commit.
- *	publish_lock  protects the pointer to the snapshot, and the usage. It is held for a
- *	              few instructions, so readers never wait for the disk.
+ *	lock        serializes changes. It is held for renames and one database commit,
+ *	            never while a tree is written to disk or deleted.
+ *	read_lock   protects the second database handle. Functions that only read use
+ *	            that handle, so readers never wait for a commit.
+ *	usage_lock  protects the usage. It is held for a few instructions, so readers never
+ *	            wait for the disk.
+ *
+ * The snapshot is published in a slot, which needs none of them.
  */
 #ifndef IMAGE_STORE_STATE_H
 #define IMAGE_STORE_STATE_H
@@ -34,8 +36,9 @@ struct store {
 	pthread_mutex_t read_lock;
 	struct db *reader; /* may be ahead of the snapshot by one commit */
 
-	pthread_mutex_t publish_lock;
-	const struct store_snapshot *snapshot;
+	struct slot snapshot; /* a struct store_snapshot */
+
+	pthread_mutex_t usage_lock;
 	struct store_usage usage;
 };
 

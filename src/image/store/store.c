@@ -269,7 +269,8 @@ int store_open(const char *root, struct store **ret_store, struct hw_err *e)
 
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_mutex_init(&s->read_lock, NULL);
-	pthread_mutex_init(&s->publish_lock, NULL);
+	pthread_mutex_init(&s->usage_lock, NULL);
+	slot_init(&s->snapshot, NULL);
 	s->root = str_copy(root);
 	s->lock_fd = s->dir = s->layers = s->tmp = s->gone = -1;
 	s->held = map_new(free);
@@ -295,7 +296,7 @@ void store_close(struct store *s)
 {
 	if (!s)
 		return;
-	store_snapshot_put(s->snapshot);
+	slot_done(&s->snapshot);
 	db_close(s->reader);
 	db_close(s->db);
 	map_free(s->held);
@@ -308,7 +309,7 @@ void store_close(struct store *s)
 	mem_close_fd(&s->lock_fd); /* close it last: now another process can open the store */
 	pthread_mutex_destroy(&s->lock);
 	pthread_mutex_destroy(&s->read_lock);
-	pthread_mutex_destroy(&s->publish_lock);
+	pthread_mutex_destroy(&s->usage_lock);
 	free(s->root);
 	free(s);
 }
@@ -320,16 +321,16 @@ const char *store_root(const struct store *s)
 
 void store_add_usage(struct store *s, int64_t bytes, int64_t inodes, int layers)
 {
-	pthread_mutex_lock(&s->publish_lock);
+	pthread_mutex_lock(&s->usage_lock);
 	s->usage.bytes += bytes;
 	s->usage.inodes += inodes;
 	s->usage.layers += (size_t)layers;
-	pthread_mutex_unlock(&s->publish_lock);
+	pthread_mutex_unlock(&s->usage_lock);
 }
 
 void store_usage(struct store *s, struct store_usage *ret_usage)
 {
-	pthread_mutex_lock(&s->publish_lock);
+	pthread_mutex_lock(&s->usage_lock);
 	*ret_usage = s->usage;
-	pthread_mutex_unlock(&s->publish_lock);
+	pthread_mutex_unlock(&s->usage_lock);
 }

@@ -36,6 +36,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/shared.h"
 #include "image/digest.h"
 #include "image/protocol/layer-report.h"
 
@@ -62,7 +63,7 @@ int store_pin(struct store *s, const struct hw_strings *names, struct hw_err *e)
 
 /* Immutable. */
 struct store_image {
-	unsigned int users;	    /* reference count */
+	struct shared shared;
 	char id[DIGEST_TEXT];	    /* digest of the configuration */
 	char manifest[DIGEST_TEXT]; /* digest of the manifest of the last pull */
 	struct hw_strings tags;	    /* "docker.io/library/busybox:latest", sorted */
@@ -77,7 +78,7 @@ struct store_image {
 
 /* Immutable. */
 struct store_snapshot {
-	unsigned int users; /* reference count */
+	struct shared shared;
 	size_t n;
 	const struct store_image *images[]; /* sorted by ID */
 };

@@ -365,10 +365,13 @@ static void fill_disk(const struct test_store *p, long leave)
 	assert_int_equal(ftruncate(fd, size > leave ? size - leave : 0), 0);
 }
 
+#define LONG_USER (1 << 20)
+
 static void full_disk(void **state)
 {
 	struct test_store *p = *state;
 	autofree char *filler = str_printf("%s/filler", p->path);
+	autofree char *user = mem_new(LONG_USER + 1);
 	char id[DIGEST_TEXT], chain[DIGEST_TEXT];
 	int r = -ENOSPC;
 	struct hw_err why = { 0 };
@@ -396,7 +399,9 @@ static void full_disk(void **state)
 	if (r < 0)
 		fail_msg("%s", why.msg);
 	fill_disk(p, 0);
-	r = store_image(p, "", LIST("two"), LIST(NAME ":2"), id, &why);
+	/* more than the log of the database has room for after a checkpoint */
+	memset(user, 'u', LONG_USER);
+	r = store_image(p, user, LIST("two"), LIST(NAME ":2"), id, &why);
 	assert_int_equal(r, -ENOSPC);
 	assert_int_equal(count_images(p), 1);
 	assert_int_equal(unlink(filler), 0);

@@ -7,36 +7,30 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/os/proc.h"
 #include "base/str.h"
-
-#define REPORT_MAX (1 << 20)
+#include "image/protocol/job.h"
 
 /* Run hawser-layer, and add its report about a layer to @report. */
 static int run_hawser_layer(const char *const *argv, const struct verify_options *how,
 			    struct verify_report *report, struct hw_err *e)
 {
-	const struct proc proc = {
-		.path = how->program,
-		.argv = argv,
-		.output_max = REPORT_MAX,
-		.cancel_fd = how->cancel_fd,
-		.deadline = how->deadline,
-	};
-	AUTO(proc_result_done) struct proc_result result = { 0 };
+	const struct job_answer answer = { .name = "hawser-layer",
+					   .type = JOB_REPORT,
+					   .failed = -EIO,
+					   .cancel_fd = how->cancel_fd,
+					   .deadline = how->deadline };
+	AUTO(helper_free) struct helper *helper = NULL;
+	AUTO(job_message_done) struct job_message m = { .fd = -1 };
 	AUTO(verify_report_done) struct verify_report more = { 0 };
-	char status[64];
 	int r;
 
-	r = proc_run(&proc, &result, e);
+	r = helper_start(&(struct helper_start){ .argv = argv }, &helper, e);
 	if (r < 0)
 		return r;
-	if (result.status != 0)
-		return err_text(e, -EIO, "hawser-layer: %s: %.1024s",
-				proc_status_format(result.status, status, sizeof(status)),
-				str_or(result.errors.data, ""));
-	r = hw_field_decode(verify_fields, str_or(result.output.data, ""), result.output.len, &more,
-			    e);
+	r = job_receive_answer(helper, &answer, &m, e);
+	if (r < 0)
+		return r;
+	r = job_decode(&m, verify_fields, &more, e);
 	if (r < 0)
 		return r;
 	report->files += more.files;

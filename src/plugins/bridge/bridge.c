@@ -310,14 +310,6 @@ static int bridge_gc(struct hw_call *call, struct hw_err *e)
 	return ipam_delegate(call, &conf->ipam, "GC", e);
 }
 
-/* Gives an error the CNI code 50 and keeps its message. */
-static int set_unavailable(struct hw_err *e)
-{
-	autofree char *why = str_copy(e->msg);
-
-	return err_cni(e, HW_CNI_NOT_AVAILABLE, "%s", why);
-}
-
 static int bridge_status(struct hw_call *call, struct hw_err *e)
 {
 	AUTO(rtnl_close) struct rtnl *nl = NULL;
@@ -331,10 +323,10 @@ static int bridge_status(struct hw_call *call, struct hw_err *e)
 	if (r < 0)
 		return r;
 	if (bridge_vlan_wanted(conf) && bridge_vlan_supported(nl, e) < 0)
-		return set_unavailable(e);
+		return err_recode(e, HW_CNI_NOT_AVAILABLE);
 	r = bridge_get(nl, conf->bridge, &bridge, e);
 	if (r < 0 && r != -ENODEV)
-		return set_unavailable(e);
+		return err_recode(e, HW_CNI_NOT_AVAILABLE);
 	r = pod_rules_status(&rules, e);
 	return r < 0 ? r : ipam_delegate(call, &conf->ipam, "STATUS", e);
 }

@@ -334,10 +334,7 @@ static int firewall_status(struct hw_call *call, struct hw_err *e)
 					 e);
 	if (r >= 0 && !runs)
 		r = forward_check_legacy(1U << conf->bit, has_ipv6, e);
-	if (r >= 0)
-		return 0;
-	autofree char *why = str_copy(e->msg);
-	return err_cni(e, HW_CNI_NOT_AVAILABLE, "%s", why);
+	return r < 0 ? err_recode(e, HW_CNI_NOT_AVAILABLE) : 0;
 }
 
 static int firewall_repair(struct hw_call *call, struct hw_err *e)

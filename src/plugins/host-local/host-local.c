@@ -22,8 +22,8 @@
 #include "plugins/host-local/host-local.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <hawser/plugin.h>
@@ -31,6 +31,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/os/file.h"
 #include "base/str.h"
 #include "plugins/host-local/pool.h"
 #include "plugins/host-local/resolv.h"
@@ -309,7 +310,9 @@ static int check_writable(const char *path, struct hw_err *e)
 {
 	/* Add "./" to a relative path, so that it has a parent directory. */
 	autofree char *dir = str_printf("%s%s", *path == '/' ? "" : "./", path);
-	struct statvfs fs;
+	autoclose int fd = -1;
+	struct file_space fs;
+	struct hw_err ignored;
 	char *slash;
 
 	while (access(dir, F_OK) < 0 && errno == ENOENT && (slash = strrchr(dir, '/')))
@@ -317,9 +320,10 @@ static int check_writable(const char *path, struct hw_err *e)
 	if (access(dir, W_OK | X_OK) < 0)
 		return err_cni(e, HW_CNI_NOT_AVAILABLE, "cannot write leases to %s: %s", path,
 			       strerror(errno));
-	if (statvfs(dir, &fs) < 0)
+	fd = open(dir, O_PATH | O_CLOEXEC);
+	if (fd < 0 || file_space(fd, &fs, &ignored) < 0)
 		return 0;
-	if ((fs.f_blocks && !fs.f_bavail) || (fs.f_files && !fs.f_favail))
+	if ((fs.bytes && !fs.bytes_free) || (fs.inodes && !fs.inodes_free))
 		return err_cni(e, HW_CNI_NOT_AVAILABLE, "cannot write leases to %s: %s", path,
 			       strerror(ENOSPC));
 	return 0;

@@ -38,10 +38,7 @@ int pod_rules_status(const struct pod_rules *rules, struct hw_err *e)
 		r = nft_can_load(nft, NFT_INET, e);
 	if (r >= 0 && rules->mac_check)
 		r = nft_can_load(nft, NFT_BRIDGE, e);
-	if (r >= 0)
-		return 0;
-	autofree char *why = str_copy(e->msg);
-	return err_cni(e, HW_CNI_NOT_AVAILABLE, "%s", why);
+	return r < 0 ? err_recode(e, HW_CNI_NOT_AVAILABLE) : 0;
 }
 
 /* ---- elements ----------------------------------------------------------------------------- */

@@ -16,7 +16,6 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/hash.h"
-#include "base/str.h"
 #include "net/nft/rule.h"
 #include "plugins/portmap/portmap.h"
 
@@ -68,10 +67,9 @@ static int create_condition_chain(struct nft *nft, const char *condition, const 
 	r = nft_run(text.data, e);
 	if (r >= 0)
 		return 0;
-	autofree char *why = str_copy(e->msg);
-	if (r != -EINVAL || strstr(why, KERNEL_REJECTED))
-		return err_ctx(e, "%s \"%.300s\"", key, condition);
-	return err_cni(e, HW_CNI_INVALID_CONFIG, "%s \"%.300s\": %.600s", key, condition, why);
+	if (r == -EINVAL && !strstr(e->msg, KERNEL_REJECTED))
+		err_recode(e, HW_CNI_INVALID_CONFIG);
+	return err_ctx(e, "%s \"%.300s\"", key, condition);
 }
 
 static int check_condition_chain(struct nft *nft, const char *condition, struct hw_err *e)

@@ -217,8 +217,8 @@ static int portmap_status(struct hw_call *call, struct hw_err *e)
 		r = nft_can_load(nft, NFT_INET, e);
 	if (r >= 0)
 		return 0;
-	autofree char *why = str_copy(e->msg);
-	return err_cni(e, HW_CNI_NOT_AVAILABLE, "host ports are not available: %s", why);
+	err_ctx(e, "host ports are not available");
+	return err_recode(e, HW_CNI_NOT_AVAILABLE);
 }
 
 static int portmap_repair(struct hw_call *call, struct hw_err *e)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/pull/test-fetch-child.c - standby process; the tests run cat as hawser-fetch
+ * image/pull/test-standby.c - a hawser-fetch process that is ready for the next pull
  */
-#include "image/pull/fetch-child.h"
+#include "image/pull/standby.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -49,34 +49,34 @@ static void join_keeper(struct keeper_thread *k)
 }
 
 /* Wait until there is a standby process, and take it. */
-static struct fetch_child *wait_and_take(struct keeper_thread *k)
+static struct helper *wait_and_take(struct keeper_thread *k)
 {
-	struct fetch_child *f = NULL;
+	struct helper *h = NULL;
 
-	for (int i = 0; !f && i < TRIES; i++) {
-		f = standby_take(k->standby);
-		if (!f)
+	for (int i = 0; !h && i < TRIES; i++) {
+		h = standby_take(k->standby);
+		if (!h)
 			time_sleep(1);
 	}
-	assert_non_null(f);
-	return f;
+	assert_non_null(h);
+	return h;
 }
 
 static void test_taken(void **state)
 {
-	struct fetch_child *f;
+	struct helper *h;
 	struct keeper_thread k;
 	char text[4] = "";
 
 	(void)state;
 	start_keeper(&k, "/bin/cat", LONG_MS);
-	f = wait_and_take(&k);
+	h = wait_and_take(&k);
 	assert_null(standby_take(k.standby));
 	join_keeper(&k); /* the process outlives the keeper */
-	assert_int_equal(write(f->socket, "job", 3), 3);
-	assert_int_equal(recv(f->socket, text, 3, MSG_WAITALL), 3);
+	assert_int_equal(write(helper_socket(h), "job", 3), 3);
+	assert_int_equal(recv(helper_socket(h), text, 3, MSG_WAITALL), 3);
 	assert_string_equal(text, "job");
-	fetch_child_free(f);
+	helper_free(h);
 }
 
 static void test_not_taken(void **state)
@@ -102,16 +102,16 @@ static void test_stopped(void **state)
 
 static void test_second_keeper(void **state)
 {
-	struct fetch_child *f;
+	struct helper *h;
 	struct keeper_thread k;
 
 	(void)state;
 	start_keeper(&k, "/bin/cat", LONG_MS);
-	f = wait_and_take(&k);
+	h = wait_and_take(&k);
 	assert_int_equal(pthread_join(k.thread, NULL), 0);
-	fetch_child_free(f);
+	helper_free(h);
 	assert_int_equal(pthread_create(&k.thread, NULL, keep, &k), 0);
-	fetch_child_free(wait_and_take(&k));
+	helper_free(wait_and_take(&k));
 	join_keeper(&k);
 }
 

@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * base/os/test-helper.c - helper processes
+ */
+#include "base/os/helper.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the headers above */
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/os/child.h"
+#include "base/str.h"
+#include "base/time.h"
+
+#define LONG_MS 60000 /* reached only if a test fails */
+
+static struct helper *start_script(const char *text, const int *keep, size_t n_keep)
+{
+	const char *const argv[] = { "/bin/sh", "-c", text, NULL };
+	const struct helper_start start = { .argv = argv, .keep = keep, .n_keep = n_keep };
+	struct helper *h;
+	struct hw_err e;
+
+	if (helper_start(&start, &h, &e) < 0)
+		fail_msg("%s", e.msg);
+	return h;
+}
+
+static void assert_reads(struct helper *h, int fd, const char *want)
+{
+	char got[256] = "";
+	size_t len = 0;
+	struct hw_err e;
+	ssize_t n = 1;
+
+	while (n > 0 && len < strlen(want)) {
+		if (helper_wait(h, fd, -1, time_deadline(LONG_MS), &e) < 0)
+			fail_msg("%s", e.msg);
+		n = read(fd, got + len, sizeof(got) - 1 - len);
+		assert_true(n >= 0);
+		len += (size_t)n;
+	}
+	assert_string_equal(got, want);
+}
+
+static void assert_socket_closed(struct helper *h)
+{
+	struct hw_err e;
+	char byte;
+
+	if (helper_wait(h, helper_socket(h), -1, time_deadline(LONG_MS), &e) < 0)
+		fail_msg("%s", e.msg);
+	assert_int_equal(recv(helper_socket(h), &byte, 1, 0), 0);
+}
+
+/* A pipe whose write end is known to the helper only: EOF says that the helper has ended. */
+static void assert_eof(int fd)
+{
+	struct pollfd poller = { .fd = fd, .events = POLLIN };
+	char byte;
+
+	assert_int_equal(poll(&poller, 1, LONG_MS), 1);
+	assert_int_equal(read(fd, &byte, 1), 0);
+}
+
+/* ---- programs ------------------------------------------------------------------------------ */
+
+static void program_talks_on_its_socket(void **state)
+{
+	AUTO(helper_free) struct helper *h = start_script("read x; echo \"got $x\"", NULL, 0);
+
+	(void)state;
+	assert_int_equal(write(helper_socket(h), "job\n", 4), 4);
+	assert_reads(h, helper_socket(h), "got job\n");
+}
+
+static void program_has_the_kept_descriptors(void **state)
+{
+	int a[2], b[2];
+
+	(void)state;
+	assert_int_equal(pipe2(a, O_CLOEXEC) | pipe2(b, O_CLOEXEC), 0);
+	const int keep[] = { b[1], a[1] }; /* not in the order of their numbers */
+	AUTO(helper_free)
+	struct helper *h = start_script("echo three >&3; echo four >&4; "
+					"for i in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do "
+					"[ ! -e /proc/$$/fd/$i ] || printf ' %s' $i; done",
+					keep, 2);
+	close(a[1]);
+	close(b[1]);
+	assert_reads(h, b[0], "three\n");
+	assert_reads(h, a[0], "four\n");
+	assert_reads(h, helper_socket(h), " 0 1 2 3 4");
+	assert_eof(a[0]);
+	close(a[0]);
+	close(b[0]);
+}
+
+static void wait_can_be_cancelled(void **state)
+{
+	AUTO(helper_free) struct helper *h = start_script("exec sleep 1000", NULL, 0);
+	autoclose int cancel = -1;
+	struct hw_err e;
+
+	(void)state;
+	cancel = eventfd(1, EFD_CLOEXEC);
+	assert_int_equal(helper_wait(h, helper_socket(h), cancel, TIME_NEVER, &e), -ECANCELED);
+	assert_int_equal(helper_wait(h, helper_socket(h), -1, time_deadline(1), &e), -ETIMEDOUT);
+}
+
+static void exit_is_reported(void **state)
+{
+	AUTO(helper_free) struct helper *h = start_script("exit 3", NULL, 0);
+	struct hw_err e;
+
+	(void)state;
+	assert_socket_closed(h);
+	assert_int_equal(helper_exit_error(h, "sh", &e), -EIO);
+	assert_string_equal(e.msg, "sh exited unexpectedly: exit status 3");
+}
+
+/* The program closes its socket, but does not exit. */
+static void program_that_stays_is_killed(void **state)
+{
+	AUTO(helper_free)
+	struct helper *h = start_script("echo x; exec sleep 1000 <&- >&-", NULL, 0);
+	struct hw_err e;
+
+	(void)state;
+	assert_reads(h, helper_socket(h), "x\n");
+	assert_socket_closed(h);
+	assert_int_equal(helper_exit_error(h, "sleep", &e), -EIO);
+	assert_string_equal(e.msg, "sleep exited unexpectedly: signal: killed");
+}
+
+/* child_start() reports the error in a process without threads, helper_exit_error() otherwise. */
+static void missing_program_is_reported(void **state)
+{
+	const char *const argv[] = { "/nowhere/program", NULL };
+	AUTO(helper_free) struct helper *h = NULL;
+	struct hw_err e;
+	int r;
+
+	(void)state;
+	r = helper_start(&(struct helper_start){ .argv = argv }, &h, &e);
+	if (r == 0) {
+		assert_socket_closed(h);
+		r = helper_exit_error(h, "program", &e);
+	}
+	assert_int_equal(r, -ENOENT);
+	assert_string_equal(e.msg, "execute /nowhere/program: No such file or directory");
+}
+
+/* ---- the limit of open files --------------------------------------------------------------- */
+
+static void assert_limit(const char *want)
+{
+	AUTO(helper_free) struct helper *h = start_script("ulimit -Sn", NULL, 0);
+
+	assert_reads(h, helper_socket(h), want);
+}
+
+static void *check_limit(void *unused)
+{
+	(void)unused;
+	assert_limit("300\n");
+	return NULL;
+}
+
+static void programs_get_the_limit_from_before(void **state)
+{
+	struct rlimit limit;
+	pthread_t thread;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	limit.rlim_cur = 300;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	child_raise_files(400);
+	assert_limit("300\n"); /* a direct child, if this is the first test of the process */
+	assert_int_equal(pthread_create(&thread, NULL, check_limit, NULL), 0);
+	pthread_join(thread, NULL);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	assert_int_equal(limit.rlim_cur, 400);
+}
+
+/* ---- the end ------------------------------------------------------------------------------- */
+
+static int compute_forever(void *arg)
+{
+	volatile unsigned *n = arg;
+
+	if (write(HELPER_SOCKET, "x", 1) != 1) /* the parent waits for it */
+		return 1;
+	for (;;)
+		++*n;
+}
+
+static int sleep_forever(void *arg)
+{
+	if (write(HELPER_SOCKET, "x", 1) != 1)
+		return 1;
+	for (;;)
+		time_sleep(*(int *)arg);
+}
+
+struct parent {
+	int (*run)(void *arg);
+	int end[2]; /* a pipe; the write end is kept by the helper */
+	int ready[2];
+};
+
+/* The process between the test and the helper. It never returns. */
+static void run_parent(struct parent *p)
+{
+	struct helper *h;
+	struct hw_err e;
+	int n = LONG_MS;
+	char byte;
+
+	close(p->end[0]);
+	if (helper_fork(p->run, &n, &p->end[1], 1, &h, &e) < 0 ||
+	    read(helper_socket(h), &byte, 1) != 1)
+		_exit(EXIT_FAILURE);
+	close(p->end[1]);
+	/* the helper gets a signal for each message, and must survive it */
+	for (int i = 0; i < 100; i++)
+		if (write(helper_socket(h), "m", 1) != 1)
+			_exit(EXIT_FAILURE);
+	if (write(p->ready[1], "x", 1) != 1)
+		_exit(EXIT_FAILURE);
+	for (;;)
+		pause();
+}
+
+static void helper_ends_with_killed_parent(int (*run)(void *arg))
+{
+	struct parent p = { .run = run };
+	struct pollfd poller = { .events = POLLIN };
+	char byte;
+	pid_t pid;
+
+	assert_int_equal(pipe2(p.end, O_CLOEXEC) | pipe2(p.ready, O_CLOEXEC), 0);
+	pid = fork();
+	if (pid == 0)
+		run_parent(&p);
+	close(p.end[1]);
+	close(p.ready[1]);
+	assert_int_equal(read(p.ready[0], &byte, 1), 1);
+	poller.fd = p.end[0];
+	assert_int_equal(poll(&poller, 1, 100), 0); /* it runs */
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_eof(p.end[0]);
+	close(p.end[0]);
+	close(p.ready[0]);
+}
+
+static void computing_helper_ends(void **state)
+{
+	(void)state;
+	helper_ends_with_killed_parent(compute_forever);
+}
+
+static void sleeping_helper_ends(void **state)
+{
+	(void)state;
+	helper_ends_with_killed_parent(sleep_forever);
+}
+
+static void *start_in_thread(void *arg)
+{
+	*(struct helper **)arg = start_script("read x; echo \"got $x\"", NULL, 0);
+	return NULL;
+}
+
+static void helper_outlives_the_thread(void **state)
+{
+	AUTO(helper_free) struct helper *h = NULL;
+	pthread_t thread;
+
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, start_in_thread, &h), 0);
+	pthread_join(thread, NULL);
+	assert_int_equal(write(helper_socket(h), "job\n", 4), 4);
+	assert_reads(h, helper_socket(h), "got job\n");
+}
+
+static void freed_helper_has_ended(void **state)
+{
+	AUTO(helper_free) struct helper *h = NULL;
+	int end[2], n = 0;
+	struct hw_err e;
+
+	(void)state;
+	assert_int_equal(pipe2(end, O_CLOEXEC), 0);
+	assert_int_equal(helper_fork(compute_forever, &n, &end[1], 1, &h, &e), 0);
+	close(end[1]);
+	helper_free(take_ptr(h));
+	assert_eof(end[0]);
+	close(end[0]);
+}
+
+static void closed_socket_is_noticed_at_once(void **state)
+{
+	pid_t pid;
+	int status;
+
+	(void)state;
+	pid = fork();
+	if (pid == 0) {
+		struct hw_err e;
+		int pair[2];
+
+		socketpair(AF_UNIX, SOCK_STREAM, 0, pair);
+		close(pair[0]);
+		helper_end_on_eof(pair[1], &e);
+		_exit(EXIT_FAILURE);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		{ "helper: programs are started with the limit of open files from before",
+		  programs_get_the_limit_from_before },
+		{ "helper: a program talks on its socket", program_talks_on_its_socket },
+		{ "helper: a program has the kept descriptors as 3, 4, ..., and no others",
+		  program_has_the_kept_descriptors },
+		{ "helper: a wait ends at its deadline or if it is cancelled",
+		  wait_can_be_cancelled },
+		{ "helper: a program that exits becomes an error with its status",
+		  exit_is_reported },
+		{ "helper: a program that closes its socket and does not exit is killed",
+		  program_that_stays_is_killed },
+		{ "helper: a program that does not exist is reported",
+		  missing_program_is_reported },
+		{ "helper: a helper that computes ends when its parent is killed",
+		  computing_helper_ends },
+		{ "helper: a helper that sleeps ends when its parent is killed",
+		  sleeping_helper_ends },
+		{ "helper: a helper continues when the thread ends that started it",
+		  helper_outlives_the_thread },
+		{ "helper: helper_free() ends the process", freed_helper_has_ended },
+		{ "helper: a socket that is already closed ends the helper at once",
+		  closed_socket_is_noticed_at_once },
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
