@@ -12,6 +12,7 @@ import pytest
 from containerd import Containerd
 from dockerregistry import docker_registry, need_programs
 from fetching import Server
+from layers import Layers
 
 
 @pytest.fixture
@@ -28,6 +29,12 @@ def registry(tmp_path):
     need_programs()
     with docker_registry(tmp_path) as host:
         yield host
+
+
+@pytest.fixture
+def layers(tmp_path):
+    """A directory for layers, with the programs that unpack and compare them."""
+    return Layers(tmp_path)
 
 
 @pytest.fixture(scope="module")
