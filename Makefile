@@ -18,22 +18,32 @@ deps: ## install missing Debian packages for building, running and testing
 run: deps all ## demo: attach a network namespace to a network, send traffic, detach it
 	test/demo $(BUILD)
 
+check: all ## the inner loop: unit tests, corpora, one test of each area, lint of changed files
+	@tools/deps build test lint
+	@tools/check --build $(BUILD) $(TESTFLAGS)
+
 test: deps all ## run all tests; the last line is the total
 	@test/run --build $(BUILD) $(TESTFLAGS)
 
 lint: ## check format, static analysis, shell scripts, manual pages and our own rules
-	@tools/deps build test lint
-	tools/lint/run
+	@tools/deps build test lint fuzz
+	@tools/lint/run
 
 sanitize: deps ## run all tests under ASan and UBSan, and the tests of threaded code under TSan
-	TESTFLAGS="$(TESTFLAGS)" tools/sanitize
+	@tools/deps fuzz
+	@tools/sanitize asan $(TESTFLAGS)
+	@tools/sanitize tsan $(TESTFLAGS)
 
 fuzz: ## run every fuzzer, FUZZ_SECONDS (default 60) in total
 	@tools/deps build test fuzz
-	MESONFLAGS="$(MESONFLAGS)" tools/fuzz
+	@tools/fuzz
 
 faults: deps all ## interrupt each operation at every system call: kill it, or make the call fail
-	test/faults/run --all
+	@test/run --build $(BUILD) --filter 'test/faults/*' --all-points --timeout 14400 $(TESTFLAGS)
+
+nightly: deps ## everything in full, several hours: faults, sanitizers, an hour of fuzzing, tests under load
+	@tools/deps lint fuzz
+	@tools/nightly
 
 bench: deps all ## measure hawser and its peers side by side
 	bench/run
@@ -55,4 +65,4 @@ help: ## print this list
 	@sed -n 's/^\([a-z]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 13
 
 .NOTPARALLEL:
-.PHONY: all deps run test lint sanitize fuzz faults bench conformance cross install clean help
+.PHONY: all deps run check test lint sanitize fuzz faults nightly bench conformance cross install clean help

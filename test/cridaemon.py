@@ -9,22 +9,15 @@ What:  start, call and stop the daemon. Calls are made with cri-call, which prin
 import os
 import pathlib
 import subprocess
-import time
 
 import grpc
+
+from waiting import LONG, wait_until
 
 BUILD = pathlib.Path(os.environ["HAWSER_BUILD"])
 DAEMON = BUILD / "bin/hawser-cri"
 CRI_CALL = BUILD / "test/rpc/cri-call"
 READY = "hawser-cri: ready "
-LONG = 60  # seconds; reached only if a test fails
-
-
-def wait_until(condition):
-    end = time.monotonic() + LONG
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 class Daemon:

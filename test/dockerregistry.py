@@ -9,11 +9,11 @@ import json
 import pathlib
 import socket
 import subprocess
-import time
 
 import pytest
 
-from fetching import WAIT, have_program
+from fetching import have_program
+from waiting import wait_until
 
 
 def need_programs():
@@ -46,10 +46,8 @@ def docker_registry(path, auth=None, tls=None):
         process = subprocess.Popen(["docker-registry", "serve", str(path / "registry.yml")], stdout=log,
                                    stderr=log)
     try:
-        end = time.monotonic() + WAIT
-        while not listens(host):
-            assert process.poll() is None and time.monotonic() < end, (path / "registry.log").read_text()
-            time.sleep(0.05)
+        wait_until(lambda: process.poll() is not None or listens(host), (path / "registry.log").read_text)
+        assert process.poll() is None, (path / "registry.log").read_text()
         yield host
     finally:
         process.kill()

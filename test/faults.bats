@@ -94,19 +94,19 @@ scenario() {
 }
 
 @test "inject: a command that hangs is killed at the deadline" {
-	run -124 "$inject" --count --timeout 200 --report "$report" -- sh -c 'sleep 1000; :'
+	run -124 "$inject" --count --timeout 200 --report "$report" -- sh -c 'sleep infinity; :'
 	[[ $(<"$report") == hung* ]]
 	run ! pgrep -x sleep
 }
 
 @test "inject: a background process does not outlive inject" {
-	"$inject" --count --linger 0 --report "$report" -- sh -c 'sleep 1000 & exit 0'
+	"$inject" --count --linger 0 --report "$report" -- sh -c 'sleep infinity & exit 0'
 	run ! pgrep -x sleep
 }
 
 @test "inject: a program that stops itself continues after SIGCONT" {
 	"$inject" --count --timeout 20000 --report "$report" -- \
-		sh -c '(sleep 0.1; kill -CONT $$) & kill -STOP $$; exit 0'
+		sh -c '(while kill -CONT $$; do sleep 0.05; done) & kill -STOP $$; exit 0'
 	[[ $(<"$report") == counted* ]]
 }
 
@@ -160,7 +160,7 @@ threading.Event().wait()'
 }
 
 @test "faults: an operation that hangs after a failure is reported" {
-	file=$(scenario hang 'true >made1 || sleep 1000; true' 'rm -f made1')
+	file=$(scenario hang 'true >made1 || sleep infinity; true' 'rm -f made1')
 	echo 'timeout_ms=500' >>"$file"
 	run -1 "$HAWSER_SRC/test/faults/run" --tap --all "$file"
 	[[ $output == *"the operation hung"* ]]

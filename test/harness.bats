@@ -2,22 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # test/harness.bats - the test harness itself: test/sandbox isolates its command, test/run counts
-# correctly, tools/fuzz detects a fuzzer that does not work.
-
+# correctly.
+# shellcheck disable=SC2154 # variables come from harness.bash and from run
 bats_require_minimum_version 1.5.0
-load lib
-
-# A separate source tree that contains only the runner; the tests write test files into it.
-setup() {
-	tree=$BATS_TEST_TMPDIR/tree
-	mkdir -p "$tree/test" "$tree/src/base" "$tree/build/src"
-	cp "$HAWSER_SRC"/test/{run,sandbox} "$tree/test"
-	echo '# nothing' >"$tree/test/cannot.txt"
-}
-
-runner() {
-	env -u HAWSER_REQUIRE -u HAWSER_SRC -u HAWSER_BUILD "$tree/test/run" "$@"
-}
+load harness
 
 strict_runner() {
 	env -u HAWSER_SRC -u HAWSER_BUILD HAWSER_REQUIRE=all "$tree/test/run" "$@"
@@ -30,28 +18,7 @@ unit() {
 	chmod +x "$tree/build/src/$1"
 }
 
-last_line() {
-	[ "${lines[-1]}" = "$1" ] || { echo "last line: ${lines[-1]}"; false; }
-}
-
-output_has() {
-	[[ $output == *"$1"* ]] || { echo "$output"; false; }
-}
-
-# wait_until COMMAND...: wait up to ten seconds for COMMAND to succeed
-wait_until() {
-	local i
-	for ((i = 0; i < 200; i++)); do
-		if "$@" >/dev/null; then return 0; fi
-		sleep 0.05
-	done
-	echo "timed out: $*"
-	return 1
-}
-
-sandbox() {
-	env -u HAWSER_SRC -u HAWSER_BUILD "$tree/test/sandbox" "$@"
-}
+# ---- the sandbox -----------------------------------------------------------------------------
 
 @test "sandbox: the exit status is that of the command" {
 	run -7 sandbox sh -c 'exit 7'
@@ -110,6 +77,8 @@ sandbox() {
 	done
 }
 
+# ---- test/run --------------------------------------------------------------------------------
+
 @test "run: passed tests of all kinds are added to one total" {
 	unit test-a 'echo 1..2' 'echo ok 1 - a: one' 'echo ok 2 - a: two'
 	echo '@test "b: one" { true; }' >"$tree/test/b.bats"
@@ -151,20 +120,20 @@ sandbox() {
 	last_line "1 passed, 1 failed"
 }
 
-@test "run: HAWSER_REQUIRE=all turns a skip into a failure unless cannot.txt lists it" {
+@test "run: HAWSER_REQUIRE=all turns a skip into a failure unless allowed-skips.txt lists it" {
 	unit test-a 'echo 1..2' 'echo no unicorn' 'echo "not ok 1 # SKIP a: one"' \
 		'echo no unicorn' 'echo "not ok 2 # SKIP a: two"'
-	echo 'src/*/test-a.c | a: t* | there are no unicorns' >"$tree/test/cannot.txt"
+	echo 'src/*/test-a.c | a: t* | there are no unicorns' >"$tree/test/allowed-skips.txt"
 	run -1 strict_runner
 	last_line "0 passed, 1 failed, 1 skipped"
 	output_has "HAWSER_REQUIRE=all: no unicorn"
 }
 
-@test "run: HAWSER_REQUIRE=all reports the lines of cannot.txt that match no skipped test" {
+@test "run: HAWSER_REQUIRE=all reports the lines of allowed-skips.txt that match no skipped test" {
 	unit test-a 'echo 1..1' 'echo ok 1 - a: one'
-	echo 'src/*/test-a.c | a: one | not any more' >"$tree/test/cannot.txt"
+	echo 'src/*/test-a.c | a: one | not any more' >"$tree/test/allowed-skips.txt"
 	run -0 strict_runner
-	output_has "test/cannot.txt:1 matches no skipped test"
+	output_has "test/allowed-skips.txt:1 matches no skipped test"
 	last_line "1 passed, 0 failed"
 }
 
@@ -247,40 +216,72 @@ sandbox() {
 	output_has "skipped, needs root:"
 }
 
-# fuzz_tree EMPTY-EDGES EDGES: a source tree with one built fuzzer that reports this coverage
-fuzz_tree() {
-	mkdir -p "$tree/tools" "$tree/build-fuzz/src" "$tree/test/corpus/a"
-	cp "$HAWSER_SRC/tools/fuzz" "$tree/tools"
-	printf '#!/bin/sh\n' >"$tree/tools/build"
+@test "run: every file of a fuzzer's corpus is one test" {
+	mkdir -p "$tree/test/corpus/a"
+	touch "$tree/src/base/fuzz-a.c" "$tree/test/corpus/a/"{one,two}
+	printf '#include <stdint.h>\n#include <stddef.h>\n%s\n' 'int LLVMFuzzerTestOneInput(const uint8_t *d, size_t n);
+		int LLVMFuzzerTestOneInput(const uint8_t *d, size_t n) { return n > 3 && d[n - 1] == 33 ? *(volatile int *)8 : 0; }' >fuzz.c
+	cc -o "$tree/build/src/replay-a" fuzz.c "$HAWSER_SRC/test/replay.c"
+	run -0 runner
+	last_line "2 passed, 0 failed"
+	echo -n 'crash!' >"$tree/test/corpus/a/three"
+	run -1 runner
+	last_line "1 passed, 1 failed"
+	output_has "# three"
+}
+
+@test "run: a fuzzer whose corpus is missing, or that is not built, fails" {
 	touch "$tree/src/base/fuzz-a.c"
-	echo x >"$tree/test/corpus/a/seed"
-	printf '%s\n' '#!/bin/sh' "cov=$2" "[ \$1 = -runs=1 ] && cov=$1" \
-		'echo "#9 DONE   cov: $cov ft: 7 corp: 3/9b"' >"$tree/build-fuzz/src/fuzz-a"
-	chmod +x "$tree/tools/build" "$tree/build-fuzz/src/fuzz-a"
-}
-
-@test "fuzz: a fuzzer that covers enough code passes, and its figures are printed" {
-	fuzz_tree 10 100
-	run -0 env FUZZ_SECONDS=1 "$tree/tools/fuzz"
-	[[ ${lines[1]} =~ ^a\ +9\ +100\ +7\ +3$ ]]
-	[[ ${lines[-1]} == "1 fuzzers, 0 failed;"* ]]
-}
-
-@test "fuzz: a fuzzer that covers hardly more than its entry function fails" {
-	fuzz_tree 10 30
-	run -1 "$tree/tools/fuzz"
-	output_has "a: covers too little: 30 edges, 10 with an empty input"
-}
-
-@test "fuzz: a crash, a missing corpus and an unbuilt fuzzer are failures" {
-	fuzz_tree 10 100
-	echo 'echo "ERROR: AddressSanitizer"; exit 1' >>"$tree/build-fuzz/src/fuzz-a"
-	run -1 "$tree/tools/fuzz"
-	output_has "ERROR: AddressSanitizer"
-	rm "$tree/test/corpus/a/seed"
-	run -1 "$tree/tools/fuzz"
-	output_has "no corpus"
-	rm "$tree/build-fuzz/src/fuzz-a"
-	run -1 "$tree/tools/fuzz"
+	run -1 runner
 	output_has "not built"
+	printf '%s\n' '#!/bin/sh' 'ls "$1"' >"$tree/build/src/replay-a"
+	chmod +x "$tree/build/src/replay-a"
+	run -1 runner
+	last_line "0 passed, 1 failed"
+	output_has "corpus/a"
+}
+
+# two_files: test/a.bats, and test/b.bats with two tests
+two_files() {
+	echo '@test "a: one" { true; }' >"$tree/test/a.bats"
+	printf '@test "b: %s" { true; }\n' one two >"$tree/test/b.bats"
+}
+
+@test "run: a suite selects the files that suites.txt lists, or leaves them out" {
+	two_files
+	printf '%s\n' '# comment' '' 'small  test/a*  # short' >"$tree/test/suites.txt"
+	run -0 runner --suite small
+	last_line "1 passed, 0 failed"
+	run -0 runner --without-suite small
+	last_line "2 passed, 0 failed"
+	run -1 runner --suite large
+	[ "$output" = "test/suites.txt has no suite large" ]
+}
+
+@test "run: a line of suites.txt that matches no test file is an error" {
+	two_files
+	echo 'small test/gone.bats' >"$tree/test/suites.txt"
+	run -1 runner
+	[ "$output" = "test/suites.txt:1: no test file matches test/gone.bats" ]
+}
+
+@test "run: files start in the order of durations.txt, and the last local run overrides it" {
+	two_files
+	printf '%s\n' '# comment' '5.0	test/a.bats' '9.0	test/b.bats' >"$tree/test/durations.txt"
+	run -0 runner --jobs 1
+	[[ ${lines[0]} == *test/b.bats* ]]
+	echo '{"test/a.bats": 20, "test/b.bats": 2}' >"$tree/build/test-times.json"
+	run -0 runner --jobs 1
+	[[ ${lines[0]} == *test/a.bats* ]]
+}
+
+@test "run: --save-durations replaces the times of the files that ran and drops files that are gone" {
+	two_files
+	printf '%s\n' '500.0	test/a.bats' '600.0	test/b.bats' '700.0	test/gone.bats' >"$tree/test/durations.txt"
+	run -0 runner --filter a.bats --save-durations
+	run -0 cut -f 2 "$tree/test/durations.txt"
+	[ "${lines[-2]} ${lines[-1]}" = "test/a.bats test/b.bats" ]
+	[[ $output != *gone* ]]
+	run -0 grep -c '^600.0	test/b.bats' "$tree/test/durations.txt"
+	run -1 grep '^500.0' "$tree/test/durations.txt"
 }

@@ -15,7 +15,6 @@ import select
 import struct
 import subprocess
 import termios
-import time
 
 import grpc
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * interchange.c - our library working with the cache of another runtime (test/interchange.bats)
+ * interchange.c - our library working with the cache of another runtime (test/lib/interchange.bats)
  *
  * usage: interchange rewrite CONTAINER    read its cache files, remove them, write them again
  *        interchange del CONTAINER        detach it, using only the cache

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 #
-# test/lib.bash - functions for all bats files: `load lib` at their top
+# test/lib.bash - functions for all bats files: `load lib`, or `load ../lib` in the folder of an area
 #
 # Every test file runs inside test/sandbox: it has its own network, /run, /tmp, /etc/cni, /opt/cni
 # and /var/lib/cni, so nothing needs cleaning up. HAWSER_SRC and HAWSER_BUILD are the source and
 # the build directory; our programs are first in PATH.
+
+# shellcheck source=test/wait.bash
+source "${BASH_SOURCE[0]%/*}/wait.bash"
 
 # Debian's Go plugins
 # shellcheck disable=SC2034 # used by the tests

@@ -47,15 +47,15 @@ leases() {
 # talks FROM ADDRESS: assert that netns FROM can reach a TCP server at ADDRESS in netns two
 talks() {
 	rm -f /tmp/server
-	ip netns exec two timeout 10 python3 -c '
+	ip netns exec two timeout 60 python3 -c '
 import socket, sys
 s = socket.create_server((sys.argv[1], 7777), family=socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET)
 print("ready", flush=True)
 s.accept()[0].sendall(b"hello")' "$2" >/tmp/server &
-	until grep -qs ready /tmp/server; do sleep 0.01; done
-	[ "$(ip netns exec "$1" timeout 5 python3 -c '
+	wait_until has_line ready /tmp/server
+	[ "$(ip netns exec "$1" timeout 60 python3 -c '
 import socket, sys
-print(socket.create_connection((sys.argv[1], 7777), 5).recv(9).decode())' "$2")" = hello ]
+print(socket.create_connection((sys.argv[1], 7777), 30).recv(9).decode())' "$2")" = hello ]
 	wait
 }
 

@@ -9,6 +9,9 @@
 #        printed. Directories are not printed either: they stay on purpose. Lock files also stay;
 #        they are always empty.
 
+# shellcheck source=test/wait.bash
+source "${BASH_SOURCE[0]%/*}/wait.bash"
+
 # state_links [NETNS...]: print links with their addresses, in this namespace and in the named ones
 state_links() {
 	local ns all name addresses address
@@ -49,35 +52,34 @@ state_kernel() {
 	"$HAWSER_BUILD/test/sysctls" "$@"
 }
 
-# wait_for_exit NAME...: wait until no process with one of these names is running
-wait_for_exit() {
+# none_runs NAME...: whether no process with one of these names is running
+none_runs() {
 	local name comm
 
-	for _ in {1..500}; do
-		for comm in /proc/[0-9]*/comm; do
-			read -r comm 2>/dev/null <"$comm" || continue
-			for name; do
-				[ "$comm" != "$name" ] || { sleep 0.01; continue 3; }
-			done
+	for comm in /proc/[0-9]*/comm; do
+		read -r comm 2>/dev/null <"$comm" || continue
+		for name; do
+			[ "$comm" != "$name" ] || return 1
 		done
-		return 0
 	done
-	echo "still running: $*"
-	return 1
+}
+
+# wait_for_exit NAME...: wait until no process with one of these names is running
+wait_for_exit() { wait_until none_runs "$@"; }
+
+# is_steady FILE: whether state() prints the same twice, 0.1 s apart; the last output is in FILE
+is_steady() {
+	state >"$1.before"
+	sleep 0.1 # the interval of the comparison
+	state >"$1"
+	cmp -s "$1.before" "$1"
 }
 
 # save_steady_state FILE: wait until the output of state() no longer changes, and write it to FILE.
 # The kernel completes new links and addresses asynchronously.
 save_steady_state() {
-	state >"$1"
-	for _ in {1..50}; do
-		sleep 0.1
-		state >"$1.next"
-		! cmp -s "$1" "$1.next" || return 0
-		mv "$1.next" "$1"
-	done
-	echo "the state keeps changing"
-	return 1
+	wait_until is_steady "$1"
+	rm "$1.before"
 }
 
 # state_files PATH...: all files below these paths except directories, with their checksums

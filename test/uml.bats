@@ -21,7 +21,7 @@ uml=$HAWSER_SRC/test/uml/run
 
 @test "uml: a command that does not end is killed with its kernel" {
 	need linux.uml modprobe
-	run -124 "$uml" -t 2 sleep 1000
+	run -124 "$uml" -t 2 sleep infinity
 	[[ $output == "test/uml/run: timed out after 2 s"* ]]
 	[ -z "$(pgrep -f linux.uml)" ]
 }

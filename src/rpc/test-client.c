@@ -3,7 +3,7 @@
  * rpc/test-client.c - the client with servers that are silent, exit or send invalid responses
  *
  * How:   the test itself is the server: it accepts the client's connection and writes bytes of its
- *        choice. test-server.c and test/test_rpc.py test the client with correct servers.
+ *        choice. test-server.c and test/cri/test_rpc.py test the client with correct servers.
  */
 #include "rpc/client.h"
 

@@ -151,12 +151,7 @@ links() { ip -j link | jq -r '.[].ifname' | sort; }
 	run hawser-plugin uninstall
 	[ "$output" = $'veth br7.100 removed\nbridge br7 removed' ]
 	# the kernel may still be deleting links after DEL has returned
-	for ((i = 0; i < 500; i++)); do
-		left=$(links | comm -13 /tmp/links -)
-		[ -n "$left" ] || break
-		sleep 0.01
-	done
-	[ -z "$left" ]
+	wait_until eval '[ -z "$(links | comm -13 /tmp/links -)" ]'
 }
 
 @test "bridge: concurrent first ADDs share the gateway of their VLAN" {

@@ -2,7 +2,7 @@
 /*
  * fetch/tar/test-tar.c - which functions of the sink the tar reader calls
  *
- * test/test_unpack.py tests archives of different programs and formats.
+ * test/image/test_unpack.py tests archives of different programs and formats.
  */
 #include "fetch/tar/tar.h"
 

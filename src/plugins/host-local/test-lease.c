@@ -2,7 +2,7 @@
 /*
  * plugins/host-local/test-lease.c - unit tests of leases, their index and GC
  *
- * That upstream's plugin can use the same files is tested in test/host-local.bats.
+ * That upstream's plugin can use the same files is tested in test/plugins/host-local.bats.
  */
 #include "plugins/host-local/lease.h"
 
