@@ -17,10 +17,9 @@
  *        When GC calls del(), the call has the configuration and arguments of
  *        the ADD. Its netns is that of the ADD if the path still leads to the
  *        same namespace, else "".
- *        If ADD finds an unfinished record of the same attachment, it deletes
- *        that attachment first. If it finds a finished record, call->earlier is
- *        what the earlier ADD created: add() must either fail or reuse it. If
- *        this add() fails, nothing is undone and the earlier record is kept.
+ *        If ADD finds a finished record of the same attachment, it fails and
+ *        changes nothing; add() is not called. If that record is unfinished, or
+ *        its namespace no longer exists, ADD first deletes that attachment.
  *
  *	const struct hw_plugin hello = {
  *		.size = sizeof(struct hw_plugin),
@@ -66,8 +65,6 @@ struct hw_call {
 	size_t n_valid;
 
 	void *created; /* described by .created_fields; see hw_record_save() */
-	/* ADD: what an earlier ADD of this attachment created; NULL: no earlier ADD */
-	const void *earlier;
 
 	char *reply;	 /* printed unchanged instead of the result; malloc()ed */
 	int exit_status; /* exit status of a successful call */

@@ -25,6 +25,7 @@ static const char *const families[] = { [NFT_INET] = "inet", [NFT_BRIDGE] = "bri
 
 /* ---- list ------------------------------------------------------------------------------------ */
 
+/* The owner is an attachment or, if network and ifname are NULL, a container. */
 struct owner_names {
 	char *network, *container_id, *ifname;
 };
@@ -49,6 +50,10 @@ static int add_owner(void *ctx, const struct record *r, struct hw_err *e)
 				       str_copy(r->ifname) };
 	nft_owner(r->network, r->container_id, r->ifname, owner);
 	map_set(ctx, owner, names);
+	names = mem_new(sizeof(*names));
+	names->container_id = str_copy(r->container_id);
+	nft_container_owner(r->container_id, owner);
+	map_set(ctx, owner, names);
 	return 0;
 }
 
@@ -67,9 +72,11 @@ static int list_elem(void *ctx, const struct nft_elem *elem, struct hw_err *e)
 	nft_elem_format(elem, text);
 	if (!list->json) {
 		printf("%-6s %-11s %-40s ", families[elem->table], elem->set, text);
-		if (names)
+		if (names && names->network)
 			printf("%s %s of network %s\n", names->container_id, names->ifname,
 			       names->network);
+		else if (names)
+			puts(names->container_id);
 		else
 			puts(*elem->owner ? elem->owner : "-");
 		return 0;
@@ -80,11 +87,12 @@ static int list_elem(void *ctx, const struct nft_elem *elem, struct hw_err *e)
 	value_set(entry, "element", value_new_string(text));
 	if (*elem->owner)
 		value_set(entry, "owner", value_new_string(elem->owner));
-	if (names) {
+	if (names && names->network)
 		value_set(entry, "network", value_new_string(names->network));
+	if (names)
 		value_set(entry, "containerID", value_new_string(names->container_id));
+	if (names && names->ifname)
 		value_set(entry, "ifname", value_new_string(names->ifname));
-	}
 	value_append(list->json, entry);
 	return 0;
 }

@@ -21,7 +21,7 @@ conf='{"cniVersion":"1.1.0","name":"net","type":"noop"}'
 
 # call PROGRAM VERB [CONTAINER [CONF]]
 call() {
-	CNI_COMMAND=$2 CNI_CONTAINERID=${3:-c1} CNI_NETNS=/nowhere CNI_IFNAME=eth0 CNI_PATH=/nowhere \
+	CNI_COMMAND=$2 CNI_CONTAINERID=${3:-c1} CNI_NETNS=${netns:-/nowhere} CNI_IFNAME=eth0 CNI_PATH=/nowhere \
 		"$1" <<<"${4:-$conf}"
 }
 

@@ -167,14 +167,21 @@ valid() { echo "\"cni.dev/valid-attachments\":[${1:+{\"containerID\":\"$1\",\"if
 	[ -z "$(things)" ]
 }
 
-@test "record: a second ADD is refused and leaves the first attachment unchanged" {
-	record ADD c1
+@test "record: a second ADD is refused as long as the namespace of the first exists" {
+	ip netns add record
+	netns=/run/netns/record record ADD c1
 	before=$(things)
 	run record ADD c1
 	[ "$status" = 1 ]
-	[ "$(jq -r .msg <<<"$output")" = "container c1 already has interface eth0" ]
+	[ "$(jq -r .msg <<<"$output")" = "plugin link-and-file: container c1 interface eth0 is already attached to network net; call DEL first" ]
 	[ "$before" = "$(things)" ]
 	record CHECK c1
+	ip netns del record
+	record ADD c1 '"directory":"/tmp/things/other"'
+	[ "$(things | wc -l)" = "$(wc -l <<<"$before")" ]
+	[ "$(records)" = 1 ]
+	record DEL c1
+	[ -z "$(things)" ]
 }
 
 @test "record: DEL works from the record after the configuration has changed" {

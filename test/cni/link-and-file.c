@@ -15,9 +15,6 @@ static int add(struct hw_call *call, struct hw_err *e)
 {
 	struct things *made = call->created;
 
-	if (call->earlier)
-		return err_text(e, -EEXIST, "container %s already has interface %s",
-				call->container_id, call->ifname);
 	made->link = things_link_name(call);
 	made->file = things_file_name(call);
 	int r = hw_record_save(call, e);

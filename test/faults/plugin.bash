@@ -6,7 +6,8 @@
 # What:  injects a fault into one verb for pod1 and repairs it: with DEL after ADD or DEL, with GC
 #        after GC (or after ADD: "ADD, then GC"), with CHECK after CHECK, which must not change
 #        anything. After the repair, the network, files, processes and mounts must be the same as
-#        before the fault. The verb "DEL, result lost" is a DEL without prevResult.
+#        result lost" is a DEL without prevResult; "again" is an ADD that replaces the attachment of a
+#        pod whose namespace no longer exists.
 # How:   the configurations are in test/differential/$plugin.cases. A first ADD and DEL create the
 #        host objects (objects that are created once per host). pod2 stays attached all the time,
 #        unless the case is marked `alone`; the state of pod2 must not change.
@@ -95,9 +96,13 @@ finish() {
 
 setup() { [ -z "$spoilt" ] || { finish && build; }; }
 
+# forget_netns: change the record of pod1 as if its ADD had been for another namespace
+forget_netns() { grep -rl '"pod1"' /run/hawser/attachments | xargs sed -i 's/"netnsID":"[^"]*"/"netnsID":"0:0"/'; }
+
 operation() {
 	case $verb in
 	ADD*) add pod1 inject ;;
+	again*) add pod1 && forget_netns && add pod1 inject ;;
 	DEL) add pod1 && del pod1 inject ;;
 	"DEL, result lost") add pod1 && rm "$work/result.pod1" && del pod1 inject ;;
 	CHECK) call pod1 CHECK inject ;;
@@ -116,7 +121,7 @@ unchanged() {
 
 verify() {
 	case $verb:$1 in
-	ADD*:0) call pod1 CHECK ;;
+	ADD*:0 | again*:0) call pod1 CHECK ;;
 	ADD*:1) [ ! -s "$work/result" ] || unchanged ;; # (without output, the plugin was killed and has reported nothing)
 	DEL*:0) unchanged ;;
 	esac

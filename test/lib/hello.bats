@@ -32,7 +32,7 @@ call() {
 	diff - <(grep '^#include' "$HAWSER_SRC/examples/hello/hello.c" | grep -v '<[a-z]*\.h>') <<-END
 		#include <hawser/plugin.h>
 	END
-	ldd "$hello" | grep -q "libhawser.so.0 => $DESTDIR"
+	ldd "$hello" | grep -q "libhawser.so.1 => $DESTDIR"
 }
 
 @test "hello: ADD writes a greeting, CHECK finds it, DEL removes it" {

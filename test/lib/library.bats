@@ -34,7 +34,7 @@ declared() {
 # exported FILE NM-OPTION...: print the global symbols that FILE defines
 exported() {
 	nm "${@:2}" --defined-only "$1" | awk 'NF == 3 { sub(/@.*/, "", $3); print $3 }' |
-		grep -v '^HAWSER_0$' | sort -u
+		grep -v '^HAWSER_1$' | sort -u
 }
 
 # create_network: create a network with one plugin, a shell script
@@ -81,7 +81,7 @@ build_and_run_example() {
 
 @test "library: the shared library has its soname and only the expected dependencies" {
 	readelf -d "$LIBDIR/libhawser.so" >dynamic
-	grep -F 'Library soname: [libhawser.so.0]' dynamic
+	grep -F 'Library soname: [libhawser.so.1]' dynamic
 	# ignored: the library of a sanitizer, and ld-linux, which is linked for thread-local variables
 	diff <(sed -n 's/.*Shared library: \[\(.*\)\]/\1/p' dynamic | grep -v -e 'san\.so' -e '^ld-linux' | sort) - <<-END
 		libc.so.6
@@ -104,7 +104,7 @@ build_and_run_example() {
 
 @test "library: the example builds through pkg-config and runs with the shared library" {
 	build_and_run_example
-	ldd run-network | grep -F "$LIBDIR/libhawser.so.0"
+	ldd run-network | grep -F "$LIBDIR/libhawser.so.1"
 }
 
 @test "library: the example builds through pkg-config and runs with the static library" {

@@ -153,10 +153,12 @@ s.recv(2000)' "$1" "${2:-100}"
 	call ADD "$keys"
 	[ "$(queue host0)" = "tbf 6877: 3000000 300000 25000" ]
 	[ "$(queue eth0 -n one)" = "tbf 6877: 4000000 400000 25000" ]
+	call DEL "$keys"
 	keys="$in,$out"',"runtimeConfig":{"bandwidth":{"ingressRate":0,"ingressBurst":0,"egressRate":0,"egressBurst":0}}'
 	call ADD "$keys"
 	[ "$(queue host0)" = "tbf 6877: 1000000 100000 25000" ]
 	[ "$(queue eth0 -n one)" = "tbf 6877: 2000000 200000 25000" ]
+	call DEL "$keys"
 	keys="$in,$out"',"egress":"ifb","unshapedSubnets":["10.0.0.0/8"],
 		"runtimeConfig":{"bandwidth":{"egress":"pod","shapedSubnets":["10.1.0.0/16"]}}'
 	call ADD "$keys"
@@ -307,78 +309,6 @@ s.recv(2000)' "$1" "${2:-100}"
 	nothing_left
 }
 
-@test "bandwidth: a second ADD replaces the limits of the first ADD" {
-	call ADD "$in,$out"
-	call ADD "$in"',"egressRate":8000000,"egressBurst":800000,"egress":"ifb"' >/tmp/result
-	[ "$(queue eth0 -n one)" = noqueue ]
-	[ "$(queue "$(jq -r '.interfaces[3].name' /tmp/result)")" = "tbf 6877: 1000000 100000 25000" ]
-	call ADD "$out"
-	[ "$(queue host0)" = noqueue ]
-	[ "$(queue eth0 -n one)" = "tbf 6877: 2000000 200000 25000" ]
-	call DEL
-	nothing_left
-}
-
-# limits: print all limits
-limits() {
-	local link
-	echo "$(queue host0), $(queue eth0 -n one), $(has_ingress && echo ingress)"
-	for link in $(ip -j link show type ifb | jq -r '.[].ifname'); do echo "$link $(queue "$link")"; done
-	tc filter show dev host0
-	tc -n one filter show dev eth0
-}
-
-@test "bandwidth: a failed repeated ADD keeps the limits of the first ADD" {
-	faster='"ingressRate":80000000,"ingressBurst":8000000,"egressRate":80000000,"egressBurst":8000000'
-	for keys in "$in" "$out" "$in,$out" "$in,$out"',"unshapedSubnets":["10.0.0.0/8","fd00::/8"]'; do
-		call ADD "$keys" >/dev/null
-		before=$(limits)
-		# errors before anything is changed: an ingress qdisc, an invalid rate, a missing link
-		tc qdisc add dev host0 ingress
-		run call ADD "$faster"',"egress":"ifb"'
-		fails_with 999 "interface host0 already has an ingress qdisc"
-		tc qdisc del dev host0 ingress
-		run call ADD '"ingressRate":1'
-		fails_with 7 "if rate is set, burst must also be set"
-		PREVIOUS=',"prevResult":{"cniVersion":"1.0.0","interfaces":[{"name":"x"}]}' run call ADD "$faster"
-		fails_with 999 "no veth peer *"
-		[ "$(limits)" = "$before" ]
-		call CHECK "$keys"
-		call DEL "$keys"
-		nothing_left
-	done
-	# an error after the first change: a root qdisc of another program
-	for first in "$out" "$out"',"shapedSubnets":["10.0.0.0/8"]' "$out"',"egress":"ifb"'; do
-		call ADD "$first" >/dev/null
-		tc qdisc add dev host0 root handle 1: htb
-		before=$(limits)
-		run call ADD "$faster"
-		fails_with 999 "limit the rate of host0: *"
-		[ "$(jq -r .details <<<"$output")" = null ]
-		[ "$(limits)" = "$before" ]
-		call CHECK "$first"
-		tc qdisc del dev host0 root
-		call DEL "$first"
-		nothing_left
-	done
-	call ADD "$in,$out" >/dev/null
-	tc qdisc replace dev host0 root handle 1: htb
-	run call ADD "$faster"
-	[[ "$(jq -r .details <<<"$output")" == "could not restore the earlier limits: limit the rate of host0: "* ]]
-	[ "$(queue eth0 -n one)" = "tbf 6877: 2000000 200000 25000" ]
-	tc qdisc del dev host0 root
-	call DEL "$in,$out"
-	nothing_left
-}
-
-@test "bandwidth: a repeated ADD keeps the name of the ifb" {
-	call ADD "$out"',"egress":"ifb"' | jq -r '.interfaces[3].name' >/tmp/name
-	call ADD "$in,$out"',"egress":"ifb"' | jq -r '.interfaces[3].name' | diff /tmp/name -
-	call CHECK "$in,$out"',"egress":"ifb"'
-	call DEL "$out"
-	nothing_left
-}
-
 @test "bandwidth: DEL succeeds twice, without a namespace, and after the links were deleted" {
 	for keys in "$in,$out" "$in,$out"',"egress":"ifb"'; do
 		call ADD "$keys" >/dev/null
@@ -462,6 +392,7 @@ limits() {
 	drifts "$keys" "ifb device $ifb is down" ip link set "$ifb" down
 	ip link set "$ifb" up
 	drifts "$keys" "packets received on host0 are not redirected to $ifb" tc qdisc del dev host0 ingress
+	call DEL "$keys"
 	call ADD "$keys" >/tmp/result
 	drifts "$keys" "interface $ifb has no rate limit set by hawser*" tc qdisc del dev "$ifb" root
 	ip link del "$ifb"

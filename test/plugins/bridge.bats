@@ -397,29 +397,6 @@ dad_of_pod() {
 	[ "$(links)" = lo ]
 }
 
-# ---- ADD twice ------------------------------------------------------------------------------------
-
-@test "bridge: a second ADD is refused, and the attachment stays unchanged" {
-	add '{"isGateway":true}'
-	before=$(links_and_addresses; links_and_addresses one; leases)
-	run call ADD c1 one "$(</tmp/conf)"
-	fails_with 999 'container veth name ("eth0") peer provided ("veth*") already exists'
-	[ "$(links_and_addresses; links_and_addresses one; leases)" = "$before" ]
-	check
-	del
-	only_bridge_left
-}
-
-@test "bridge: a second ADD after the pod lost its interface replaces the first attachment" {
-	add '{}' "$static"
-	ip -n one link set eth0 name lost
-	call ADD c1 one "$(</tmp/conf)" >/tmp/result
-	run ! ip -n one link show lost
-	check
-	del
-	only_bridge_left
-}
-
 @test "bridge: if the name of the host end is taken, the next name is used" {
 	add '{}'
 	name=$(result "$host_end")

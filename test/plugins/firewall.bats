@@ -209,6 +209,7 @@ steps() { grep '^  \[' | sed 's/pkts.*bytes [0-9]*/-/'; }
 		${family}tables -A FORWARD -m mark --mark 0x1000/0x1000 -j ACCEPT
 		nft --debug=netlink list chain $family filter FORWARD | steps | diff - "/tmp/ours.$family"
 	done
+	del c1 p1
 	add c1 p1
 	[ "$(forward)" = "$two_rules" ]
 }
@@ -264,9 +265,11 @@ steps() { grep '^  \[' | sed 's/pkts.*bytes [0-9]*/-/'; }
 	run ! reaches one outside 192.0.2.2
 	reaches two outside 192.0.2.2
 	check c1 one
+	del c1 one
 	add c1 one '{"iptablesAdminChainName":"MINE"}'
 	[ "$(forward)" = "-A FORWARD -j MINE"$'\n'"$two_rules" ]
 	[ "$(iptables -S CNI-ADMIN | sed 1d)" = "-A CNI-ADMIN -s $(address c1 0)/32 -j DROP" ]
+	del c1 one
 	for name in "" -x "a b" ACCEPT 12345678901234567890123456789; do
 		run add c1 one '{"iptablesAdminChainName":"'"$name"'"}'
 		fails_with "iptablesAdminChainName \"$name\" is not a valid chain name"
@@ -353,6 +356,7 @@ steps() { grep '^  \[' | sed 's/pkts.*bytes [0-9]*/-/'; }
 	iptables -A FORWARD -i lo -j DROP
 	jq -nc '{cniVersion:"1.0.0",ips:[{address:"10.8.0.2/24"},{address:"fd08::2/64"}]}' >/tmp/result.c1
 	add c1 one
+	del c1 one
 	add c1 one '{"iptablesAdminChainName":"MINE","forwardMarkBit":3}'
 	iptables -A MINE -i lo -j DROP
 	run -1 hawser-plugin uninstall
@@ -424,63 +428,6 @@ steps() { grep '^  \[' | sed 's/pkts.*bytes [0-9]*/-/'; }
 	[ "$(ours)" = "[]" ]
 }
 
-@test "firewall: a repeated ADD with different addresses removes the earlier addresses" {
-	pod c1 one
-	jq '.ips |= [.[0]]' /tmp/result.c1 >/tmp/less
-	mv /tmp/less /tmp/result.c1
-	add c1 one
-	[ "$(ours | jq length)" = 1 ]
-	check c1 one
-	del c1 one
-	[ "$(ours)" = "[]" ]
-}
-
-@test "firewall: a failed repeated ADD changes nothing, and a repeated ADD never deletes elements that are still needed" {
-	start_bus with-firewalld
-	drop_all
-	pod c1 one '{"backend":"iptables"}'
-	cp /tmp/result.c1 /tmp/first
-	nft monitor >/tmp/changes 3>&- &
-	echo $! >>/tmp/bus.pids
-	sleep 0.2
-	before=$(ours)
-	add c1 one '{"backend":"iptables"}'
-	[ "$(ours)" = "$before" ]
-	run ! grep "delete element" /tmp/changes
-	jq '.ips += [{"address":"10.7.0.77/24"}]' /tmp/first >/tmp/result.c1
-	for keys in '{"firewalldZone":"nowhere"}' '{"firewalldZone":"closed","forwardMarkBit":5}'; do
-		run add c1 one "$keys"
-		fails_with "failed to add the address 10.7.0.2/32 to * zone: *"
-		[[ "$(jq -r .details <<<"$output")" == @(null|"could not remove the new rules: "*closed) ]]
-		[ "$(ours)" = "$before" ]
-		[ ! -s /tmp/zones ]
-		call CHECK c1 one "$(conf '{"backend":"iptables"}')"
-	done
-	reaches one outside 192.0.2.2
-	# change from one zone to another, and fail to change to a zone that does not exist
-	add c1 one
-	add c1 one '{"firewalldZone":"public"}'
-	[ "$(grep -c public /tmp/zones)" = 3 ]
-	run add c1 one '{"firewalldZone":"nowhere"}'
-	fails_with "failed to add *"
-	[ "$(grep -c public /tmp/zones)" = 3 ]
-	check c1 one '{"firewalldZone":"public"}'
-	del c1 one
-	[ ! -s /tmp/zones ]
-	[ "$(ours)" = "[]" ]
-}
-
-@test "firewall: a repeated ADD can change the mark bit" {
-	drop_all
-	pod c1 one
-	add c1 one '{"forwardMarkBit":9}'
-	[ "$(ours)" = '["allow4 10.7.0.2 : jump allow9","allow6 fd07::2 : jump allow9"]' ]
-	reaches one outside 192.0.2.2
-	add c1 one
-	[ "$(ours)" = '["allow4 10.7.0.2 : jump allow12","allow6 fd07::2 : jump allow12"]' ]
-	reaches one outside 192.0.2.2
-}
-
 @test "firewall: a prevResult may contain an address twice" {
 	jq -nc '{cniVersion:"1.0.0",ips:[{address:"10.8.0.2/24"},{address:"10.8.0.2/24"}]}' >/tmp/result.c1
 	add c1 one
@@ -499,6 +446,7 @@ steps() { grep '^  \[' | sed 's/pkts.*bytes [0-9]*/-/'; }
 	reaches one outside 192.0.2.2
 	check c1 one
 	nft flush table inet hawser
+	del c2 two
 	add c2 two
 	reaches two outside 192.0.2.2
 }
@@ -574,6 +522,9 @@ steps() { grep '^  \[' | sed 's/pkts.*bytes [0-9]*/-/'; }
 
 bridges() { hawser-plugin rules --json | jq -c '[.[] | select(.set | test("protected|samebridge|isolated")) | .set]'; }
 
+# replace CONTAINER NETNS [JSON]: DEL, then ADD with another configuration
+replace() { del "$1" "$2" && add "$@"; }
+
 @test "ingressPolicy: ADD deletes the elements of a policy that no pod uses any more" {
 	attach c1 one
 	attach c2 two
@@ -585,16 +536,16 @@ bridges() { hawser-plugin rules --json | jq -c '[.[] | select(.set | test("prote
 	del c1 one
 	add c1 one '{"ingressPolicy":"same-bridge"}'
 	[ "$(bridges)" = '["protected","samebridge"]' ]
-	add c1 one '{"ingressPolicy":"open"}'
+	replace c1 one '{"ingressPolicy":"open"}'
 	[ "$(bridges)" = '["protected","samebridge"]' ]
 	check c2 two
-	add c2 two
+	replace c2 two
 	[ "$(bridges)" = '[]' ]
 	check c2 two
-	add c2 two '{"ingressPolicy":"isolated"}'
+	replace c2 two '{"ingressPolicy":"isolated"}'
 	del c2 two
 	[ "$(bridges)" = '["protected","isolated"]' ]
-	add c1 one
+	replace c1 one
 	[ "$(bridges)" = '[]' ]
 }
 
@@ -610,6 +561,7 @@ bridges() { hawser-plugin rules --json | jq -c '[.[] | select(.set | test("prote
 		# ADD reads its own record twice, and one record with the policy "isolated"
 		[ "$(grep -cE 'openat\([0-9]+, "[0-9a-f]{16,}", [^)]*\) = [0-9]' /tmp/trace)" -le 4 ]
 		[[ "$(bridges)" == *isolated* ]]
+		del c1 one
 	done
 	# the elements of a policy that no pod uses any more are still deleted
 	add c1 one

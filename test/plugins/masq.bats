@@ -330,26 +330,6 @@ signal.pause()' "$1" "$2" "$3" >/tmp/router 3>&- &
 	[ "$(ours)" = '["masq4 10.7.0.2","masq6 fd07::2"]' ]
 }
 
-@test "masq: after a killed second ADD, repair restores the elements of the first ADD, and DEL deletes all" {
-	conf ptp
-	add c1 one
-	before=$(ours)
-	record=$(grep -l '"c1"' -r /run/hawser/attachments/ptp)
-	ip -n one link del eth0
-	call ADD c1 one "$(jq -c '.ipam = {type: "no-such"}' /tmp/conf)" >/dev/null && false
-	[ "$(ours)" = "$before" ]
-	jq -ce '.finished and (.made | has("earlier") | not)' "$record"
-	jq -c '.earlier = .finished | .finished = 0 | .made = {host: .made.host, leased: true, earlier: .made}' \
-		"$record" >/tmp/record
-	cp /tmp/record "$record"
-	nft flush ruleset
-	run -0 hawser-plugin repair
-	[ "$output" = "rules of 1 attachment restored" ]
-	[ "$(ours)" = "$before" ]
-	del c1 one
-	[ "$(ours)" = "[]" ]
-}
-
 @test "masq: repair keeps the owner of an address that is also in records of dead pods" {
 	static='{"ipam":{"type":"static","addresses":[{"address":"10.7.0.9/24"}]},"isGateway":false}'
 	for i in {1..6}; do # several pods, because the order of directory entries is random

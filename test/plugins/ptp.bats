@@ -141,15 +141,6 @@ nothing_left() {
 	nothing_left
 }
 
-@test "ptp: a second ADD is refused, and the attachment stays unchanged" {
-	add '{}'
-	before=$(links_and_addresses; links_and_addresses one; leases)
-	run call ADD c1 one "$(</tmp/conf)"
-	fails_with 999 'container veth name ("eth0") peer provided ("veth*") already exists'
-	[ "$(links_and_addresses; links_and_addresses one; leases)" = "$before" ]
-	check
-}
-
 @test "ptp: an existing route to the pod's address is replaced" {
 	ip link add other type veth peer name peer
 	ip link set other up

@@ -189,13 +189,72 @@ del_by_plugins() { by_plugin tuning DEL "$@" && by_plugin "$net" DEL "$@"; }
 
 # ---- ADDs that fail ------------------------------------------------------------------------
 
-@test "nothing left: a second ADD is refused, and DEL deletes the first attachment" {
+# chain: append the other plugins with records to the network
+chain() {
+	jq '.plugins += [{type: "portmap", capabilities: {portMappings: true}}, {type: "firewall"},
+		{type: "bandwidth", egress: "ifb", ingressRate: 8000000, ingressBurst: 800000, egressRate: 8000000,
+			egressBurst: 800000}]' "$NETCONFPATH/$net.conflist" >"$BATS_TEST_TMPDIR/chain"
+	mv "$BATS_TEST_TMPDIR/chain" "$NETCONFPATH/$net.conflist"
+	export CAP_ARGS='{"portMappings": [{"hostPort": 8080, "containerPort": 80, "protocol": "tcp"}]}'
+}
+
+# add_again TYPE: call ADD of one plugin of the chain for the attached pod, with the result of the chain
+add_again() {
+	jq -c --arg type "$1" --argjson runtime "$CAP_ARGS" --slurpfile prev "$BATS_TEST_TMPDIR/result" \
+		'{cniVersion, name, runtimeConfig: $runtime, prevResult: $prev[0]} + (.plugins[] | select(.type == $type))' \
+		"$NETCONFPATH/$net.conflist" |
+		CNI_COMMAND=ADD CNI_CONTAINERID=$container CNI_NETNS=/run/netns/pod CNI_IFNAME=eth0 "$HAWSER_BUILD/cni/$1"
+}
+
+@test "nothing left: every plugin with records refuses a second ADD, and the first stays" {
 	each() {
-		add
-		run ! by_plugin "$net" ADD # (cnitool would undo a failed ADD by a DEL)
+		chain
+		cnitool add "$net" /run/netns/pod >"$BATS_TEST_TMPDIR/result"
+		save_steady_state "$BATS_TEST_TMPDIR/first"
+		for type in $(jq -r '.plugins[].type' "$NETCONFPATH/$net.conflist"); do
+			run add_again "$type"
+			[ "$(jq .code <<<"$output")" = 999 ]
+			[ "$(jq -r .msg <<<"$output")" = "plugin $type: container $container interface eth0 is already attached to network $net; call DEL first" ]
+			[ "$(jq .details <<<"$output")" = null ]
+			state | diff -U0 "$BATS_TEST_TMPDIR/first" -
+			check
+		done
+		# the cache has an entry of the first ADD: cnitool does not undo the second by a DEL
+		run ! add
+		state | diff -U0 "$BATS_TEST_TMPDIR/first" -
 		check
 		del
-		unchanged
+		[ -z "$(find /run/hawser/attachments -type f)" ]
+	}
+	on_each each
+}
+
+# count: the number of links of the host, of files, and of elements in our nftables tables
+count() {
+	ip -o link | wc -l
+	find /run/hawser/attachments /var/lib/cni/networks -type f | wc -l
+	"$HAWSER_BUILD/bin/hawser-plugin" rules | wc -l
+}
+
+@test "nothing left: an ADD for a new namespace replaces the attachment of the dead pod" {
+	each() {
+		chain
+		add
+		first=$(count)
+		# (the process keeps the old namespace, so that the new one cannot have the same inode number)
+		ip netns exec pod sleep 1000 3>&- &
+		process=$!
+		until [ "$(readlink /proc/$process/ns/net)" != "$(readlink /proc/self/ns/net)" ]; do sleep 0.01; done
+		ip netns del pod
+		ip netns add pod
+		add
+		check
+		wait_for_plugins
+		[ "$(count)" = "$first" ]
+		kill $process
+		del
+		[ -z "$(find /run/hawser/attachments -type f)" ]
+		[ -z "$(ip link show type veth)" ]
 	}
 	on_each each
 }

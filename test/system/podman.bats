@@ -70,11 +70,11 @@ state() {
 	rules
 }
 
-# rules: print the nftables ruleset except set "upto4", whose elements are never deleted. Chains and elements are
-# sorted, because their order changes after a flush; the rules of each chain are one line.
+# rules: print the nftables ruleset. Chains and elements are sorted, because their order changes after a flush; the rules of
+# each chain are one line.
 rules() {
 	nft --json --stateless list ruleset |
-		jq -cS '[.nftables[] | select((.metainfo or .set.name == "upto4") | not) | del(.. | .handle?) |
+		jq -cS '[.nftables[] | select(.metainfo | not) | del(.. | .handle?) |
 			if .set.elem then .set.elem |= sort elif .map.elem then .map.elem |= sort else . end] |
 			(map(select(.rule)) | group_by([.rule.family, .rule.table, .rule.chain])[]),
 			(.[] | select(.rule | not))' | sort

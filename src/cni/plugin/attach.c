@@ -11,19 +11,15 @@
  *	record             ADD                      DEL            GC, if not in the list
  *	none               write it, unfinished     del()          -
  *	unfinished         del(), then as for none  del(), remove  del(), remove
- *	unfinished, of a   del(), then as for none  del(), remove  with a list:
- *	  repeated ADD                                             del(), remove
- *	finished           add() gets it as the     del(), remove  with a list:
- *	                   earlier ADD                             del(), remove
- *	of another boot    as for unfinished        del(), remove  del(), remove
+ *	finished           refuse                   del(), remove  with a list:
+ *	                                                           del(), remove
+ *	finished, netns    del(), then as for none  del(), remove  as for finished
+ *	  no longer exists
+ *	of another boot    del(), then as for none  del(), remove  del(), remove
  *
- *        After an ADD the record is finished, or removed (the ADD failed and
- *        its undo succeeded), or unfinished (the undo failed, or the process
- *        was killed).
- *        If an ADD is repeated after a finished one, the record afterwards is
- *        the new one (success) or the old one (failure), and is finished. If
- *        the repeated ADD is killed, the record is unfinished but contains the
- *        time at which the earlier ADD finished: the pod still works.
+ *        After an ADD that was not refused the record is finished, or removed
+ *        (the ADD failed and its undo succeeded), or unfinished (the undo
+ *        failed, or the process was killed).
  *        The record is first written when add() calls hw_record_save(), or
  *        before add() if the plugin has no .created_fields.
  * Rules: GC keeps attachments whose ADD started or finished after GC was
@@ -32,6 +28,9 @@
  *        an ADD that was killed or whose undo failed.
  *        A recorded netns path is used only if it still leads to the namespace
  *        of the ADD: /proc/PID/ns/net may belong to another process by now.
+ *        Namespaces are compared by inode number, which the kernel uses again: a
+ *        new namespace with the path and the number of the old one counts as the
+ *        same.
  */
 #include "cni/plugin/attach.h"
 
@@ -135,12 +134,6 @@ static int is_same_netns(const struct record *r, const char *path, struct hw_err
 	return ret < 0 ? ret : !str_empty(now) && str_equal(now, r->netns_id) && is_of_this_boot(r);
 }
 
-/* When an ADD of the attachment last finished; 0: never. */
-static int64_t last_finished(const struct record *r)
-{
-	return r->finished ? r->finished : r->earlier;
-}
-
 /* A plugin with records but nothing to delete needs no del(). */
 static int call_del(const struct hw_plugin *plugin, struct hw_call *call, struct hw_err *e)
 {
@@ -208,11 +201,6 @@ int hw_record_save(struct hw_call *call, struct hw_err *e)
 
 /* ---- ADD -------------------------------------------------------------------------- */
 
-static int add_detail(struct hw_err *e, const char *what, const struct hw_err *why)
-{
-	return err_details(e, "%s%s%s: %s", e->details, *e->details ? "; " : "", what, why->msg);
-}
-
 /* *e stays the error of the ADD; an error of the undo is added to its details. */
 static int undo_add(struct skel_frame *f, struct hw_err *e)
 {
@@ -221,7 +209,9 @@ static int undo_add(struct skel_frame *f, struct hw_err *e)
 	int r = call_del(f->plugin, &f->call, &why);
 	if (r >= 0 && f->plugin->record)
 		r = remove_record(f, &why);
-	return r < 0 ? add_detail(e, "undo also failed", &why) : e->code;
+	return r < 0 ? err_details(e, "%s%sundo also failed: %s", e->details,
+				   *e->details ? "; " : "", why.msg)
+		     : e->code;
 }
 
 static int call_add(struct skel_frame *f, struct hw_err *e)
@@ -247,7 +237,6 @@ static int finish_add(struct skel_frame *f, struct hw_err *e)
 	int r = format_reply(f, e);
 
 	f->record.finished = time_boot();
-	f->record.earlier = 0;
 	return r < 0 ? r : hw_record_save(&f->call, e);
 }
 
@@ -261,48 +250,31 @@ static int add_unrecorded(struct skel_frame *f, struct hw_err *e)
 }
 
 /*
- * Looks for an earlier ADD of the same attachment. If that ADD did not finish, deletes what it
- * created; if it finished, passes what it created to the plugin as call.earlier.
+ * Deletes what an earlier ADD of the same attachment left, unless the attachment may be in use: the
+ * specification does not allow an ADD without a DEL in between. If the namespace of a finished ADD
+ * no longer exists, the pod has ended without a DEL.
  *
- * Return: 1 with the record of a finished ADD, 0 without such a record, or a negative errno
+ * Return: 0, or a negative errno; -EEXIST if the attachment may be in use
  */
-static int check_earlier_add(struct skel_frame *f, struct record *ret_record, struct hw_err *e)
+static int delete_earlier_add(const struct skel_frame *f, struct hw_err *e)
 {
 	AUTO(record_done) struct record found = { 0 };
 
 	int r = read_record(f, &found, e);
 	if (r <= 0)
 		return r;
-	if (!found.finished || !is_of_this_boot(&found))
-		return delete_recorded(f, &found, e);
-	f->earlier = mem_new(f->plugin->created_size);
-	decode_created(f->plugin, &found, f->earlier);
-	f->call.earlier = f->earlier;
-	*ret_record = found;
-	found = (struct record){ 0 };
-	return 1;
+	r = found.finished ? is_same_netns(&found, found.netns, e) : 0;
+	if (r < 0)
+		return r;
+	if (r > 0)
+		return err_text(e, -EEXIST,
+				"plugin %s: container %s interface %s is already attached to "
+				"network %s; call DEL first",
+				found.plugin, found.container_id, found.ifname, found.network);
+	return delete_recorded(f, &found, e);
 }
 
-/* Runs an ADD that is repeated after a finished one. A failure is not undone, because the undo
- * would delete the earlier attachment. An add() that fails here must itself restore the objects
- * that the earlier record names, and leave no others. After a success, the record that add() saved
- * replaces the earlier one. */
-static int add_again(struct skel_frame *f, const struct record *earlier, struct hw_err *e)
-{
-	struct hw_err why;
-
-	int r = init_record(f, e);
-	f->record.earlier = earlier->finished;
-	if (r >= 0)
-		r = call_add(f, e);
-	if (r >= 0)
-		return finish_add(f, e);
-	if (record_write(f->state_dir, earlier, &why) < 0)
-		add_detail(e, "failed to restore the record of the earlier ADD", &why);
-	return r;
-}
-
-static int add_first(struct skel_frame *f, struct hw_err *e)
+static int add_recorded(struct skel_frame *f, struct hw_err *e)
 {
 	int r = init_record(f, e);
 	if (r >= 0 && !f->plugin->created_fields)
@@ -318,17 +290,14 @@ static int add_first(struct skel_frame *f, struct hw_err *e)
 
 int attach_add(struct skel_frame *f, struct hw_err *e)
 {
-	AUTO(record_done) struct record earlier = { 0 };
 	autoclose int lock = -1;
 
 	if (!f->plugin->record)
 		return add_unrecorded(f, e);
 	int r = lock_network(f, false, &lock, e);
 	if (r >= 0)
-		r = check_earlier_add(f, &earlier, e);
-	if (r < 0)
-		return r;
-	return r ? add_again(f, &earlier, e) : add_first(f, e);
+		r = delete_earlier_add(f, e);
+	return r < 0 ? r : add_recorded(f, e);
 }
 
 /* ---- DEL, CHECK and STATUS ------------------------------------------------------------ */
@@ -400,7 +369,7 @@ static bool is_kept(const struct record_gc *gc, const struct record *r)
 	if (r->finished >= gc->called || r->started >= gc->called)
 		return true;
 	/* Without a list of valid attachments, those with a finished ADD may be in use. */
-	return !call->valid && last_finished(r);
+	return !call->valid && r->finished;
 }
 
 static int gc_record(void *ctx, const struct record *r, struct hw_err *e)
@@ -458,7 +427,7 @@ AUTO_VALUE_DEFINE(repair_list_done, struct repair_list);
 
 static bool needs_repair(const struct record *r)
 {
-	return last_finished(r) && is_of_this_boot(r);
+	return r->finished && is_of_this_boot(r);
 }
 
 static int list_record(void *ctx, const struct record *r, struct hw_err *e)
@@ -474,7 +443,7 @@ static int list_record(void *ctx, const struct record *r, struct hw_err *e)
 		.network = str_copy(r->network),
 		.container_id = str_copy(r->container_id),
 		.ifname = str_copy(r->ifname),
-		.finished = last_finished(r),
+		.finished = r->finished,
 	};
 	return 0;
 }

@@ -44,7 +44,6 @@ const struct hw_field record_fields[] = {
 	{ "boot", HW_STRING, HW_AT(struct record, boot) },
 	{ "started", HW_INT64, HW_AT(struct record, started) },
 	{ "finished", HW_INT64, HW_AT(struct record, finished) },
-	{ "earlier", HW_INT64, HW_AT(struct record, earlier) },
 	{ 0 },
 };
 

@@ -29,7 +29,6 @@ struct record {
 	char *boot;	  /* boot ID of the kernel; a record of another boot is stale */
 	int64_t started;  /* CLOCK_BOOTTIME, ns */
 	int64_t finished; /* 0: the ADD has not finished */
-	int64_t earlier;  /* if this ADD repeats an earlier one: when that one finished; else 0 */
 };
 
 extern const struct hw_field record_fields[];

@@ -301,7 +301,6 @@ void skel_frame_done(struct skel_frame *f)
 
 	free_fields(f->plugin->fields, (void *)f->call.conf);
 	free_fields(f->plugin->created_fields, f->call.created);
-	free_fields(f->plugin->created_fields, f->earlier);
 	hw_field_clear(gc_fields, &a);
 	hw_result_free(f->prev);
 	hw_result_free(f->call.result);

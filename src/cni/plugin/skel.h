@@ -64,7 +64,6 @@ struct skel_frame {
 	struct value *config;
 	struct hw_result *prev;
 	struct record record; /* the record of this attachment; without one, .plugin is NULL */
-	void *earlier;	      /* call.earlier, described by .created_fields */
 };
 
 /* Begins a call; @plugin and @request must outlive the frame. */

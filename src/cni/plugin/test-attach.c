@@ -163,24 +163,46 @@ static void failed_del(void **state)
 	assert_true(has_record(f, "c1", NULL));
 }
 
-static void repeated_add_fails(void **state)
+static void second_add_is_refused(void **state)
 {
-	AUTO(record_done) struct record r = { 0 };
+	AUTO(record_done) struct record first = { 0 }, r = { 0 };
+	struct fixture *f = *state;
+
+	f->request.netns = OWN_NETNS;
+	f->request.netns_override = "1";
+	add(f, "c1");
+	assert_true(has_record(f, "c1", &first));
+	probe.save = "veth2";
+	for (const char *const *netns = (const char *const[]){ OWN_NETNS, "/nowhere", NULL };
+	     *netns; netns++) {
+		f->request.netns = *netns;
+		expect_error(f, "ADD", CONF("1.1.0"), HW_CNI_INTERNAL,
+			     "plugin probe: container c1 interface eth0 is already attached to "
+			     "network net; call DEL first");
+		assert_calls("");
+		assert_true(has_record(f, "c1", &r));
+		assert_string_equal(r.created, "{\"link\":\"veth1\"}");
+		assert_string_equal(r.netns, OWN_NETNS);
+		assert_int_equal(r.finished, first.finished);
+		record_done(&r);
+	}
+	expect_success(f, "DEL", CONF("1.1.0"));
+	expect_success(f, "ADD", CONF("1.1.0"));
+}
+
+/* The pod ended without a DEL: the recorded path no longer exists, or leads elsewhere. */
+static void add_after_dead_pod(void **state)
+{
 	struct fixture *f = *state;
 
 	add(f, "c1");
 	probe.save = "veth2";
-	probe.add_fails = EEXIST;
-	expect_error(f, "ADD", CONF("1.1.0"), HW_CNI_INTERNAL, "add failed");
-	assert_calls("ADD-again c1 eth0 netns=/nowhere made=;");
-	assert_true(has_record(f, "c1", &r));
-	assert_string_equal(r.created, "{\"link\":\"veth1\"}");
-	assert_true(r.finished > 0);
-	record_done(&r);
-	probe.add_fails = 0;
+	f->request.netns = "/proc/self/ns/pid";
 	expect_success(f, "ADD", CONF("1.1.0"));
-	assert_true(has_record(f, "c1", &r));
-	assert_string_equal(r.created, "{\"link\":\"veth2\"}");
+	assert_calls("DEL c1 eth0 netns= made=veth1;ADD c1 eth0 netns=/proc/self/ns/pid made=;");
+	change_record(f, "c1", set_own_netns);
+	expect_success(f, "ADD", CONF("1.1.0"));
+	assert_calls("DEL c1 eth0 netns= made=veth2;ADD c1 eth0 netns=/proc/self/ns/pid made=;");
 }
 
 static void after_a_crash(void **state)
@@ -198,6 +220,24 @@ static void after_a_crash(void **state)
 		     "delete attachment of container c1 interface eth0: del failed");
 	assert_calls("DEL c1 eth0 netns= made=veth2;");
 	assert_true(has_record(f, "c1", NULL));
+}
+
+static void set_created_by_0_1(struct record *r)
+{
+	free(r->created);
+	r->created = str_copy("{\"link\":\"veth1\",\"earlier\":{\"link\":\"veth0\"}}");
+}
+
+/* Version 0.1.0 wrote the key "earlier". */
+static void unknown_key(void **state)
+{
+	struct fixture *f = *state;
+
+	add(f, "c1");
+	change_record(f, "c1", set_created_by_0_1);
+	expect_success(f, "DEL", CONF("1.1.0"));
+	assert_calls("DEL c1 eth0 netns= made=veth1;");
+	assert_false(has_record(f, "c1", NULL));
 }
 
 static void record_cannot_be_written(void **state)
@@ -389,45 +429,6 @@ static void repair_reads_record_again(void **state)
 	assert_calls("repair c1 eth0 netns= made=veth1;repair c2 eth0 netns= made=veth2;");
 }
 
-/* Checks the record while a repeated ADD runs. */
-static int add_and_check_record(struct hw_call *call, struct hw_err *e)
-{
-	AUTO(record_done) struct record r = { 0 };
-	int ret = probe_add(call, e);
-
-	assert_true(has_record(repair_fixture, "c1", &r));
-	assert_int_equal(r.finished, 0);
-	assert_int_equal(r.earlier > 0, call->earlier != NULL);
-	return ret;
-}
-
-static void set_repeated(struct record *r)
-{
-	r->earlier = r->finished;
-	r->finished = 0;
-}
-
-static void repeated_add_killed(void **state)
-{
-	AUTO(record_done) struct record r = { 0 };
-	struct fixture *f = repair_fixture = *state;
-
-	plugin.repair = probe_repair;
-	plugin.add = add_and_check_record;
-	add(f, "c1");
-	add(f, "c1");
-	assert_true(has_record(f, "c1", &r));
-	assert_int_equal(r.earlier, 0);
-	change_record(f, "c1", set_repeated);
-	repair(f, 1);
-	assert_calls("repair c1 eth0 netns= made=veth1;");
-	expect_success(f, "GC", CONF("1.1.0"));
-	assert_true(has_record(f, "c1", NULL));
-	change_record(f, "c1", set_unfinished);
-	expect_success(f, "GC", WITH_VALID("[]"));
-	assert_false(has_record(f, "c1", NULL));
-}
-
 static void repair_existing_netns_first(void **state)
 {
 	struct fixture *f = *state;
@@ -459,9 +460,12 @@ int main(void)
 		TEST("attach: a failed DEL keeps the record", failed_del),
 		TEST("attach: DEL uses a netns path only if it still leads to the same namespace",
 		     del_netns),
-		TEST("attach: a repeated ADD that fails leaves the first record unchanged",
-		     repeated_add_fails),
+		TEST("attach: an ADD after a finished one is refused and changes nothing",
+		     second_add_is_refused),
+		TEST("attach: ADD first deletes the attachment of a pod whose namespace is gone",
+		     add_after_dead_pod),
 		TEST("attach: ADD first deletes what an unfinished ADD left behind", after_a_crash),
+		TEST("attach: DEL ignores unknown keys of a record", unknown_key),
 		TEST("attach: an ADD whose record cannot be written changes nothing and fails",
 		     record_cannot_be_written),
 		TEST("attach: GC keeps valid attachments and deletes all others",
@@ -483,8 +487,6 @@ int main(void)
 		     recorded_without_del),
 		TEST("attach: repair reads a record again just before it repairs the attachment",
 		     repair_reads_record_again),
-		TEST("attach: an attachment whose repeated ADD was killed is repaired and kept",
-		     repeated_add_killed),
 		TEST("attach: repair starts with pods whose namespace exists, and repairs the "
 		     "newest last",
 		     repair_existing_netns_first),

@@ -49,7 +49,7 @@ static inline int probe_add(struct hw_call *call, struct hw_err *e)
 {
 	struct probe_made *made = call->created;
 
-	probe_log(call, call->earlier ? "ADD-again" : "ADD");
+	probe_log(call, "ADD");
 	if (probe.save) {
 		made->link = str_copy(probe.save);
 		int r = hw_record_save(call, e);

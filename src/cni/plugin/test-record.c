@@ -136,6 +136,18 @@ static void overwrite(const struct place *p, const char *text)
 	assert_ok(file_replace(AT_FDCWD, file, text, strlen(text), 0600, 0, &e), e);
 }
 
+/* Version 0.1.0 wrote the key "earlier". */
+static void unknown_key(void **state)
+{
+	AUTO(record_done) struct record r = { 0 };
+
+	save(*state, &example);
+	overwrite(*state, "{\"plugin\":\"bridge\",\"network\":\"net\",\"containerID\":\"c1\","
+			  "\"ifname\":\"eth0\",\"config\":{},\"earlier\":7}");
+	assert_int_equal(find(*state, "c1", &r), 1);
+	assert_int_equal(r.finished, 0);
+}
+
 static void damaged_record(void **state)
 {
 	struct record r;
@@ -306,6 +318,7 @@ int main(void)
 		PLACE_TEST("record: a second write replaces the first", replaced),
 		PLACE_TEST("record: only the owner can read a record", file_modes),
 		PLACE_TEST("record: removing twice succeeds", removed),
+		PLACE_TEST("record: unknown keys are ignored", unknown_key),
 		PLACE_TEST("record: a damaged file is treated as missing", damaged_record),
 		PLACE_TEST("record: a file that names another attachment is treated as missing",
 			   record_of_other_attachment),

@@ -57,10 +57,9 @@ const struct nft_set nft_sets[] = {
 	{ NFT_INET, "snatall6", "p6s", "" },
 	{ NFT_INET, "self4", "44", "" },
 	{ NFT_INET, "self6", "66", "" },
-	{ NFT_INET, "holder4", "psn", "" },
-	{ NFT_INET, "holder6", "psn", "" },
-	{ NFT_INET, "upto4", "psn", "" },
-	{ NFT_INET, "upto6", "psn", "" },
+	{ NFT_INET, "hostip4", "4", "" },
+	{ NFT_INET, "hostip6", "6", "" },
+	{ NFT_INET, "sharing", "nn", "" },
 	{ NFT_INET, "allow4", "4", "v", "allow12" },
 	{ NFT_INET, "allow6", "6", "v", "allow12" },
 	{ NFT_INET, "protected", "i", "" },
@@ -187,6 +186,11 @@ void nft_owner(const char *network, const char *container_id, const char *ifname
 	const char *parts[] = { network, container_id, ifname };
 
 	hash_parts(parts, ARRAY_SIZE(parts), NFT_OWNER - 1, ret_owner);
+}
+
+void nft_container_owner(const char *container_id, char ret_owner[NFT_OWNER])
+{
+	hash_parts(&container_id, 1, NFT_OWNER - 1, ret_owner);
 }
 
 /* ---- on the wire ------------------------------------------------------------------------- */
@@ -320,10 +324,21 @@ bool nft_elem_covers(const struct nft_elem *a, const struct nft_elem *b)
 	return true;
 }
 
+static bool is_same_bytes(const struct nft_bytes *a, const struct nft_bytes *b)
+{
+	return a->len == b->len && !memcmp(a->v, b->v, a->len);
+}
+
+bool nft_elem_same_key(const struct nft_elem *a, const struct nft_elem *b)
+{
+	return a->table == b->table && is_same_bytes(&a->key, &b->key) &&
+	       is_same_bytes(&a->end, &b->end) && str_equal(a->set, b->set);
+}
+
 bool nft_elem_same_data(const struct nft_elem *a, const struct nft_elem *b)
 {
-	return a->data.len == b->data.len && !memcmp(a->data.v, b->data.v, a->data.len) &&
-	       str_equal(a->chain, b->chain) && a->is_goto == b->is_goto;
+	return is_same_bytes(&a->data, &b->data) && str_equal(a->chain, b->chain) &&
+	       a->is_goto == b->is_goto;
 }
 
 /* ---- as text ---------------------------------------------------------------------------- */
@@ -454,15 +469,9 @@ void nft_elems_add(struct nft_elems *elems, struct nft_elem elem)
 
 bool nft_elems_has(const struct nft_elems *elems, const struct nft_elem *elem)
 {
-	for (size_t i = 0; i < elems->n; i++) {
-		const struct nft_elem *a = &elems->v[i];
-
-		if (a->table == elem->table && a->key.len == elem->key.len &&
-		    !memcmp(a->key.v, elem->key.v, a->key.len) && a->end.len == elem->end.len &&
-		    !memcmp(a->end.v, elem->end.v, a->end.len) && str_equal(a->set, elem->set) &&
-		    (a->mode == NFT_ABSENT) == (elem->mode == NFT_ABSENT))
+	for (size_t i = 0; i < elems->n; i++)
+		if (nft_elem_same_key(&elems->v[i], elem))
 			return true;
-	}
 	return false;
 }
 

@@ -20,7 +20,5 @@ void nft_elem_decode(const struct nlattr *item, struct nft_elem *ret_elem);
 /* Does the interval a contain b? Compares field by field; all fields must be addresses of the same
  * family. */
 bool nft_elem_covers(const struct nft_elem *a, const struct nft_elem *b);
-/* Do a and b have the same data or the same verdict? */
-bool nft_elem_same_data(const struct nft_elem *a, const struct nft_elem *b);
 
 #endif

@@ -116,7 +116,7 @@ static const struct ruleset {
 	uint32_t version;
 	const char *version_chain;
 } rulesets[] = {
-	[NFT_INET] = { "inet", nft_ruleset, 1, "version1" },
+	[NFT_INET] = { "inet", nft_ruleset, 2, "version2" },
 	[NFT_BRIDGE] = { "bridge", nft_ruleset_bridge, 1, "version1" },
 };
 

@@ -97,7 +97,13 @@ int nft_list(struct nft *nft, enum nft_table table, const char *set,
 	return r < 0 && !reader.failed ? err_ctx(e, "list nftables set %s", set) : r;
 }
 
-/* ---- add --------------------------------------------------------------------------------- */
+/* ---- change --------------------------------------------------------------------------------- */
+
+/* The owner that an element of a list has or gets. @owner: the owner of the list */
+static const char *owner_of(const struct nft_elem *elem, const char *owner)
+{
+	return *elem->owner ? elem->owner : owner;
+}
 
 static void put_elem(struct nft *nft, uint16_t type, uint16_t flags, const struct nft_elem *elem,
 		     const char *owner)
@@ -111,7 +117,8 @@ static void put_elem(struct nft *nft, uint16_t type, uint16_t flags, const struc
 static void put_new(struct nft *nft, const struct nft_elem *elem, const char *owner)
 {
 	put_elem(nft, NFT_MSG_NEWSETELEM,
-		 NLM_F_CREATE | (elem->mode == NFT_SHARED ? 0 : NLM_F_EXCL), elem, owner);
+		 NLM_F_CREATE | (elem->mode == NFT_SHARED ? 0 : NLM_F_EXCL), elem,
+		 owner_of(elem, owner));
 }
 
 static bool is_as_wanted(const struct nft_elem *wanted, const struct nft_elem *there,
@@ -119,7 +126,8 @@ static bool is_as_wanted(const struct nft_elem *wanted, const struct nft_elem *t
 {
 	if (wanted->mode == NFT_SHARED)
 		return nft_elem_covers(there, wanted);
-	return str_equal(there->owner, owner) && nft_elem_same_data(there, wanted);
+	return str_equal(there->owner, owner_of(wanted, owner)) &&
+	       nft_elem_same_data(there, wanted);
 }
 
 /* The existing elements that contain the first and the last address of a wanted element. A missing
@@ -157,102 +165,86 @@ static void put_del(struct nft *nft, const struct nft_elem *elem)
 	nft->deleted = true;
 }
 
-/* Puts v[i] into the batch, together with the deletion of a different existing element. Puts
- * nothing if the element exists as wanted.
- * Return: 1 if something was put into the batch, 0 if not, -EEXIST if there is a conflict */
-static int put_unless_exists(struct nft *nft, const struct nft_elem *v, size_t i, const char *owner,
-			     const struct existing *existing, struct nft_conflict *ret_clash,
-			     struct hw_err *e)
+/* Puts what makes the element exist as wanted into the batch. Return: false if nothing is needed */
+static bool put_change(struct nft *nft, const struct nft_elem *elem, const char *owner,
+		       const struct existing *existing)
 {
 	const struct nft_elem *there = &existing->first;
-	bool is_others = exists(there) && !str_equal(there->owner, owner);
-	char text[NFT_ELEM_TEXT];
 
-	if (is_others && (v[i].mode == NFT_EXCLUSIVE || v[i].mode == NFT_ABSENT)) {
-		if (ret_clash)
-			*ret_clash = (struct nft_conflict){ i, *there };
-		return err_text(e, -EEXIST, "nftables set %s already has %s, owner: %s", v[i].set,
-				nft_elem_format(there, text),
-				*there->owner ? there->owner : "none");
+	if (elem->mode == NFT_GONE) {
+		if (!exists(there) || !str_equal(there->owner, owner_of(elem, owner)))
+			return false;
+		put_del(nft, there);
+		return true;
 	}
-	if (v[i].mode == NFT_ABSENT || (exists(there) && is_as_wanted(&v[i], there, owner)))
-		return 0;
+	if (exists(there) && is_as_wanted(elem, there, owner))
+		return false;
 	put_del(nft, there);
 	put_del(nft, &existing->last);
-	put_new(nft, &v[i], owner);
-	return 1;
+	put_new(nft, elem, owner);
+	return true;
 }
 
-static int commit_addition(struct nft *nft, const struct nft_elem *first, struct hw_err *e)
+static int commit_elems(struct nft *nft, const struct nft_elem *first, struct hw_err *e)
 {
 	char text[NFT_ELEM_TEXT];
-	int r;
 
-	r = nft_batch_commit(nft, e);
-	if (r < 0)
-		return err_ctx(e, "add %s to nftables set %s", nft_elem_format(first, text),
-			       first->set);
-	return 0;
+	int r = nft_batch_commit(nft, e);
+	if (r >= 0)
+		return 0;
+	if (first->mode == NFT_GONE)
+		return err_ctx(e, "delete from nftables set %s", first->set);
+	return err_ctx(e, "add %s to nftables set %s", nft_elem_format(first, text), first->set);
 }
 
-static int add_after_reading(struct nft *nft, const struct nft_elem *v, size_t n, const char *owner,
-			     struct nft_conflict *ret_clash, struct hw_err *e)
+/* Changes nothing and returns -ERESTART if @generation is not the current one. */
+static int change_at(struct nft *nft, uint32_t generation, const struct nft_elem *v, size_t n,
+		     const char *owner, struct hw_err *e)
 {
 	autofree struct existing *existing = mem_resize(NULL, n, sizeof(*existing));
-
-	for (int tries = 0; tries < TRIES; tries++) {
-		uint32_t generation = 0;
-		bool changed = false;
-		int r;
-
-		r = nft_get_generation(nft, &generation, e);
-		for (size_t i = 0; r >= 0 && i < n; i++)
-			r = read_existing(nft, &v[i], &existing[i], e);
-		if (r < 0)
-			return r;
-		nft_batch_begin(nft, generation);
-		for (size_t i = 0; i < n; i++) {
-			r = put_unless_exists(nft, v, i, owner, &existing[i], ret_clash, e);
-			if (r < 0)
-				return r;
-			changed |= r > 0;
-		}
-		r = changed ? commit_addition(nft, v, e) : 0;
-		if (r != -ERESTART)
-			return r;
-	}
-	return -ERESTART; /* *e is that of the last try */
-}
-
-static int add_without_reading(struct nft *nft, const struct nft_elem *v, size_t n,
-			       const char *owner, struct hw_err *e)
-{
-	uint32_t generation = 0;
-	char text[NFT_ELEM_TEXT];
-	struct nft_elem there;
+	bool changed = false;
 	int r = 0;
 
-	/* Elements with mode NFT_ABSENT must not exist in the generation that the batch
-	 * requires. */
-	for (size_t i = 0; i < n; i++) {
-		if (v[i].mode != NFT_ABSENT)
-			continue;
-		if (!generation)
-			r = nft_get_generation(nft, &generation, e);
-		if (r < 0)
-			return r;
-		r = nft_get(nft, &v[i], &there, e);
-		if (r < 0)
-			return r;
-		if (r > 0)
-			return err_text(e, -EEXIST, "nftables set %s already has %s", v[i].set,
-					nft_elem_format(&there, text));
-	}
+	for (size_t i = 0; r >= 0 && i < n; i++)
+		r = read_existing(nft, &v[i], &existing[i], e);
+	if (r < 0)
+		return r;
 	nft_batch_begin(nft, generation);
 	for (size_t i = 0; i < n; i++)
-		if (v[i].mode != NFT_ABSENT)
-			put_new(nft, &v[i], owner);
-	return commit_addition(nft, v, e);
+		changed |= put_change(nft, &v[i], owner, &existing[i]);
+	return changed ? commit_elems(nft, v, e) : 0;
+}
+
+static int change_after_reading(struct nft *nft, const struct nft_elem *v, size_t n,
+				const char *owner, struct hw_err *e)
+{
+	int r = -ERESTART;
+
+	for (int tries = 0; r == -ERESTART && tries < TRIES; tries++) {
+		uint32_t generation = 0;
+
+		r = nft_get_generation(nft, &generation, e);
+		if (r >= 0)
+			r = change_at(nft, generation, v, n, owner, e);
+	}
+	return r;
+}
+
+/* @generation: 0: any */
+static int add_without_reading(struct nft *nft, uint32_t generation, const struct nft_elem *v,
+			       size_t n, const char *owner, struct hw_err *e)
+{
+	nft_batch_begin(nft, generation);
+	for (size_t i = 0; i < n; i++)
+		put_new(nft, &v[i], owner);
+	return commit_elems(nft, v, e);
+}
+
+/* After add_without_reading(): may an element already exist? -ENOBUFS: there were so many error
+ * replies that some were lost */
+static bool may_exist(int r)
+{
+	return r == -EEXIST || r == -ENOTEMPTY || r == -ENOBUFS;
 }
 
 /* Loads the rules and the network chains that these elements need. again: do not rely on an earlier
@@ -271,7 +263,7 @@ static int load_rules_for(struct nft *nft, const struct nft_elem *v, size_t n, b
 }
 
 int nft_add(struct nft *nft, const struct nft_elem *v, size_t n, const char *owner,
-	    struct nft_conflict *ret_clash, struct hw_err *e)
+	    struct hw_err *e)
 {
 	int r = 0;
 
@@ -280,49 +272,84 @@ int nft_add(struct nft *nft, const struct nft_elem *v, size_t n, const char *own
 		r = load_rules_for(nft, v, n, tries > 0, e);
 		if (r < 0)
 			return r;
-		r = add_without_reading(nft, v, n, owner, e);
-		/* With these errors an element may already exist. -ENOBUFS: there were so many
-		 * error replies that some were lost */
-		if (r == -EEXIST || r == -ENOTEMPTY || r == -ERESTART || r == -ENOBUFS)
-			r = add_after_reading(nft, v, n, owner, ret_clash, e);
+		r = add_without_reading(nft, 0, v, n, owner, e);
+		if (may_exist(r))
+			r = change_after_reading(nft, v, n, owner, e);
 		if (r != -ENOENT)
 			break;
 	}
 	return r;
 }
 
-/* ---- delete and check -------------------------------------------------------------------- */
-
-int nft_del(struct nft *nft, const struct nft_elem *v, size_t n, const char *owner,
-	    struct hw_err *e)
+/* Does the list have an element to delete (@gone true), or one to add (false)? */
+static bool has_change(const struct nft_elems *elems, bool gone)
 {
-	autofree struct nft_elem *there = mem_resize(NULL, n ? n : 1, sizeof(*there));
+	for (size_t i = 0; i < elems->n; i++)
+		if ((elems->v[i].mode == NFT_GONE) == gone)
+			return true;
+	return false;
+}
+
+static int update_at(struct nft *nft, uint32_t generation, const struct nft_elems *elems,
+		     bool again, struct hw_err *e)
+{
+	int r = has_change(elems, false) ? load_rules_for(nft, elems->v, elems->n, again, e) : 0;
+
+	if (r < 0)
+		return r;
+	if (!has_change(elems, true)) {
+		r = add_without_reading(nft, generation, elems->v, elems->n, elems->owner, e);
+		if (!may_exist(r))
+			return r;
+	}
+	return change_at(nft, generation, elems->v, elems->n, elems->owner, e);
+}
+
+int nft_update(struct nft *nft, struct nft_elems *elems, int (*fill)(void *ctx, struct hw_err *e),
+	       void *ctx, struct hw_err *e)
+{
+	bool again = false;
 	int r = -ERESTART;
 
 	for (int tries = 0; r == -ERESTART && tries < TRIES; tries++) {
 		uint32_t generation = 0;
-		bool changed = false;
 
+		elems->n = 0;
 		r = nft_get_generation(nft, &generation, e);
-		for (size_t i = 0; r >= 0 && i < n; i++) {
-			there[i].key.len = 0;
-			if (v[i].mode != NFT_SHARED)
-				r = nft_get(nft, &v[i], &there[i], e);
+		if (r < 0 && nft_is_unsupported(nft))
+			return err_text(e, -EPROTONOSUPPORT, "this kernel has no nftables");
+		if (r >= 0)
+			r = fill(ctx, e);
+		if (r == -ERESTART)
+			continue;
+		if (r < 0 || !elems->n)
+			return r;
+		r = update_at(nft, generation, elems, again, e);
+		/* Another program may flush all rules after they were loaded. */
+		if (r == -ENOENT && !again) {
+			again = true;
+			r = -ERESTART;
 		}
-		if (r < 0)
-			break;
-		nft_batch_begin(nft, generation);
-		for (size_t i = 0; i < n; i++)
-			if (exists(&there[i]) && str_equal(there[i].owner, owner)) {
-				put_del(nft, &there[i]);
-				changed = true;
-			}
-		r = changed ? nft_batch_commit(nft, e) : 0;
-		if (r < 0)
-			err_ctx(e, "delete from nftables set %s", v[0].set);
 	}
+	return r;
+}
+
+int nft_del(struct nft *nft, const struct nft_elem *v, size_t n, const char *owner,
+	    struct hw_err *e)
+{
+	AUTO(nft_elems_done) struct nft_elems gone = { 0 };
+
+	for (size_t i = 0; i < n; i++) {
+		if (v[i].mode == NFT_SHARED)
+			continue;
+		nft_elems_add(&gone, v[i]);
+		gone.v[gone.n - 1].mode = NFT_GONE;
+	}
+	int r = gone.n ? change_after_reading(nft, gone.v, gone.n, owner, e) : 0;
 	return r >= 0 || nft_is_unsupported(nft) ? 0 : r;
 }
+
+/* ---- delete by owner, check ---------------------------------------------------------------- */
 
 static int collect_owned(void *ctx, const struct nft_elem *elem, struct hw_err *e)
 {
@@ -363,7 +390,7 @@ static int check_elem(struct nft *nft, const struct nft_elem *elem, const char *
 			"nftables set %s: element mismatch: got %s (owner %s), want %s (owner %s)",
 			elem->set, nft_elem_format(&there, text),
 			*there.owner ? there.owner : "none", nft_elem_format(elem, want),
-			elem->mode == NFT_SHARED ? "none" : owner);
+			elem->mode == NFT_SHARED ? "none" : owner_of(elem, owner));
 	return elem->network.ip.family ? nft_check_chain_rules(nft, elem->table, elem->chain, e)
 				       : 0;
 }

@@ -7,7 +7,7 @@
  * How:   fill elements, then add or delete several in one transaction:
  *
  *	struct nft_elem v[2] = {
- *		nft_elem(NFT_INET, "anyport4", NFT_EXCLUSIVE),
+ *		nft_elem(NFT_INET, "anyport4", NFT_OWNED),
  *		nft_elem(NFT_INET, "snatall4", NFT_OWNED),
  *	};
  *	char owner[NFT_OWNER];
@@ -22,12 +22,13 @@
  *	nft_key_port(&v[1], 80);
  *	r = nft_open(&nft, e);
  *	if (r >= 0)
- *		r = nft_add(nft, v, 2, owner, &clash, e);
+ *		r = nft_add(nft, v, 2, owner, e);
  *	...
  *	r = nft_del(nft, v, 2, owner, e);	only elements that still have this owner
  *
  *        nft_add() first loads the rules if they are missing or of an older version,
- *        and creates the chains of networks.
+ *        and creates the chains of networks. nft_update() is for elements that depend
+ *        on what other elements exist.
  *        All calls act in the namespace in which nft_open() was called.
  * Rules: the comment of an element is its owner, a hash; no untrusted text is
  *        written to the kernel. Except for nft_run(), no call reads rules of other
@@ -54,17 +55,15 @@
 
 enum nft_table { NFT_INET, NFT_BRIDGE };
 
-/* What nft_add() does if the element already exists */
+/* What nft_add() and nft_update() do if the element already exists */
 enum nft_mode {
-	NFT_OWNED,     /* an element of another owner is replaced: the pod of that owner no longer
-			* exists, because its address has been allocated again */
-	NFT_EXCLUSIVE, /* if another owner has the element, the whole call fails with -EEXIST */
-	NFT_ABSENT,    /* like NFT_EXCLUSIVE, but the element is not added: the call only requires
-			* that no other owner has it */
-	NFT_SHARED,    /* the element has no owner and is never deleted. If an existing element
-			* contains the network, nothing is added. Otherwise the network replaces the
-			* elements that contain its first or last address; further elements inside
-			* the network may remain */
+	NFT_OWNED,  /* an element of another owner is replaced: the pod of that owner no longer
+		     * exists, because its address has been allocated again */
+	NFT_SHARED, /* the element has no owner and is never deleted. If an existing element
+		     * contains the network, nothing is added. Otherwise the network replaces the
+		     * elements that contain its first or last address; further elements inside
+		     * the network may remain */
+	NFT_GONE,   /* only for nft_update(): the element is deleted, unless another owner has it */
 };
 
 /* Each network of pods has its own chain of each of these kinds */
@@ -87,7 +86,9 @@ struct nft_elem {
 	char chain[NFT_NAME];	   /* only for verdict maps: the target; "": no verdict */
 	bool is_goto;		   /* true: the verdict is goto; false: jump */
 	struct hw_prefix network;  /* set if chain is the chain of a network; else empty */
-	char owner[NFT_OWNER];	   /* set if the element was read; "": no owner */
+	/* Of an element that was read: its owner; "": it has none. Of an element to add, delete or
+	 * check: its owner; "": the owner that is passed with the list of elements. */
+	char owner[NFT_OWNER];
 };
 
 /* All sets and maps of the ruleset files, with the types of their fields (see elem.c). The name in
@@ -132,6 +133,12 @@ void nft_data_network_chain(struct nft_elem *elem, enum nft_chain chain,
 /* Compute the owner of an attachment's elements: a hash of network, container ID and interface */
 void nft_owner(const char *network, const char *container_id, const char *ifname,
 	       char ret_owner[NFT_OWNER]);
+/* Compute the owner of elements that belong to all attachments of a container together */
+void nft_container_owner(const char *container_id, char ret_owner[NFT_OWNER]);
+/* Do both elements have the same set and the same key? */
+bool nft_elem_same_key(const struct nft_elem *a, const struct nft_elem *b);
+/* Do both elements have the same data or the same verdict? */
+bool nft_elem_same_data(const struct nft_elem *a, const struct nft_elem *b);
 /* Format an element like nft does: "tcp . 8080 : 10.1.2.3 . 80". Return: buf */
 const char *nft_elem_format(const struct nft_elem *elem, char buf[NFT_ELEM_TEXT]);
 
@@ -148,8 +155,7 @@ void nft_elems_done(struct nft_elems *elems);
 void nft_elems_add(struct nft_elems *elems, struct nft_elem elem);
 /* Append an element unless nft_elems_has() returns true for it. */
 void nft_elems_add_once(struct nft_elems *elems, struct nft_elem elem);
-/* Does the list have an element with the same set and key? An element with mode NFT_ABSENT is only
- * equal to another element with that mode. */
+/* Does the list have an element with the same set and key? */
 bool nft_elems_has(const struct nft_elems *elems, const struct nft_elem *elem);
 
 AUTO_VALUE_DEFINE(nft_elems_done, struct nft_elems);
@@ -166,18 +172,19 @@ void nft_close(struct nft *nft);
  * netfilter */
 struct mnl_socket *nft_socket(struct nft *nft);
 
-/* A conflict of an NFT_EXCLUSIVE or NFT_ABSENT element with an existing element */
-struct nft_conflict {
-	size_t index;	       /* the element in the array v of nft_add() */
-	struct nft_elem there; /* the existing element */
-};
-
 /* Add all elements; if the call fails, no element is added.
- * ret_clash: set if the call fails with -EEXIST; may be NULL.
- * Return: 0; -EEXIST if there is a conflict; -ENOENT if the chain of a verdict does not exist; or
- * another negative errno */
+ * Return: 0; -ENOENT if the chain of a verdict does not exist; or another negative errno */
 int nft_add(struct nft *nft, const struct nft_elem *v, size_t n, const char *owner,
-	    struct nft_conflict *ret_clash, struct hw_err *e);
+	    struct hw_err *e);
+/* Add and delete elements, depending on what exists, in one transaction. fill() reads what it needs
+ * and appends elements to elems, which is empty when it is called. If any program changes nftables
+ * before the transaction ends, everything is repeated: what fill() has read is still true then. It
+ * is also repeated if fill() returns -ERESTART.
+ * The rules are loaded only if an element is added.
+ * Return: 0; the error of fill(); -EPROTONOSUPPORT if the kernel has no nftables; otherwise as for
+ * nft_add() */
+int nft_update(struct nft *nft, struct nft_elems *elems, int (*fill)(void *ctx, struct hw_err *e),
+	       void *ctx, struct hw_err *e);
 /* Delete the elements that still have this owner; elements of other owners are kept. Missing
  * elements and missing rules are not an error. */
 int nft_del(struct nft *nft, const struct nft_elem *v, size_t n, const char *owner,

@@ -13,8 +13,6 @@
  * Rules: DEL deletes only qdiscs with our handle, and only the ifb with the MAC address
  *        in the record. The ingress qdisc that redirects packets has no handle of ours:
  *        if the link already has an ingress qdisc, ADD fails.
- *        A repeated ADD replaces the limits of the earlier one, or keeps them if it
- *        fails.
  */
 #include <errno.h>
 #include <string.h>
@@ -245,16 +243,11 @@ static int find_links(struct pod_links *links, const struct bandwidth *b,
 	return r;
 }
 
-/* Refuses a link that has an ingress qdisc, unless an earlier ADD of this attachment created it:
- * that qdisc will be deleted. */
-static int refuse_ingress(const struct pod_links *links, const struct bandwidth_record *earlier,
-			  struct hw_err *e)
+static int refuse_ingress(const struct pod_links *links, struct hw_err *e)
 {
 	struct link none = { 0 };
 	struct tc_ingress ingress;
 
-	if (earlier && earlier->ifb && earlier->host_index == links->host.index)
-		return 0;
 	int r = tc_get_ingress(links->nl, &links->host, &none, &ingress, e);
 	if (r < 0 || !ingress.hook)
 		return r;
@@ -268,7 +261,6 @@ static int record_ifb(struct bandwidth_record *record, const struct pod_links *l
 		      const struct hw_call *call, struct hw_err *e)
 {
 	const char *parts[] = { call->network, call->container_id, call->ifname };
-	const struct bandwidth_record *earlier = call->earlier;
 	char hex[IFB_DIGITS + 1];
 	struct link found;
 
@@ -276,8 +268,6 @@ static int record_ifb(struct bandwidth_record *record, const struct pod_links *l
 	record->ifb_mac =
 		str_printf("02:%.2s:%.2s:%.2s:%.2s:%.2s", hex, hex + 2, hex + 4, hex + 6, hex + 8);
 	record->ifb = upstream_ifb_name(call);
-	if (earlier && str_equal(earlier->ifb, record->ifb))
-		return 0;
 	int r = link_get(links->nl, record->ifb, &found, e);
 	if (r == -ENODEV)
 		return 0;
@@ -292,14 +282,13 @@ static int fill_record(struct hw_call *call, const struct bandwidth *b,
 	struct bandwidth_record *record = call->created;
 	int r = 0;
 
-	bandwidth_to_keys(b, &record->asked);
 	if (links->host.index)
 		record->host = str_copy(links->host.name);
 	record->host_index = links->host.index;
 	if (b->egress.rate && !b->ifb)
 		record->pod_index = links->pod.index;
 	if (b->egress.rate && b->ifb) {
-		r = refuse_ingress(links, call->earlier, e);
+		r = refuse_ingress(links, e);
 		if (r >= 0)
 			r = record_ifb(record, links, call, e);
 	}
@@ -339,60 +328,18 @@ static int limit_egress(const struct bandwidth_record *record, const struct band
 	return rtnl_commit(links->nl, e);
 }
 
-/* After an error in one direction the other direction is still limited: when limits are restored, a
- * limit in one direction is better than no limit. */
 static int apply_limits(const struct bandwidth_record *record, const struct bandwidth *b,
 			const struct pod_links *links, struct hw_err *e)
 {
-	struct hw_err why;
-	int first = 0;
-
 	if (b->ingress.rate) {
 		struct tc_shape ingress = bandwidth_ingress(b, &links->host);
 
 		tc_put_shape(links->nl, &links->host, &ingress);
-		first = rtnl_commit(links->nl, e);
+		int r = rtnl_commit(links->nl, e);
+		if (r < 0)
+			return r;
 	}
-	int r = limit_egress(record, b, links, &why);
-	if (r < 0 && first >= 0)
-		*e = why;
-	return first < 0 ? first : r;
-}
-
-/* Applies the limits of an earlier ADD again. Records of old versions do not contain the limits. */
-static int apply_earlier(const struct hw_call *call, const struct bandwidth_record *earlier,
-			 struct pod_links *links, struct hw_err *e)
-{
-	const struct bandwidth_conf asked = { .keys = earlier->asked };
-	AUTO(bandwidth_done) struct bandwidth b = { 0 };
-
-	int r = bandwidth_init(&b, &asked, e);
-	if (r < 0 || bandwidth_is_unlimited(&b))
-		return r;
-	r = find_links(links, &b, call, e);
-	return r < 0 ? r : apply_limits(earlier, &b, links, e);
-}
-
-/* Applies the new limits after deleting those of an earlier ADD, if there was one. After an error
- * the earlier limits are restored, and the attachment continues to work with them. */
-static int replace_limits(struct hw_call *call, const struct bandwidth *b, struct pod_links *links,
-			  struct hw_err *e)
-{
-	struct hw_err why;
-
-	int r = call->earlier ? delete_limits(call, call->earlier, e) : 0;
-	if (r >= 0)
-		r = hw_record_save(call, e);
-	if (r >= 0)
-		r = apply_limits(call->created, b, links, e);
-	if (r >= 0 || !call->earlier)
-		return r;
-	int restored = delete_limits(call, call->created, &why);
-	if (restored >= 0)
-		restored = apply_earlier(call, call->earlier, links, &why);
-	if (restored < 0)
-		err_details(e, "could not restore the earlier limits: %s", why.msg);
-	return r;
+	return limit_egress(record, b, links, e);
 }
 
 static int bandwidth_add(struct hw_call *call, struct hw_err *e)
@@ -407,14 +354,16 @@ static int bandwidth_add(struct hw_call *call, struct hw_err *e)
 	if (r < 0)
 		return r;
 	if (bandwidth_is_unlimited(&b))
-		return call->earlier ? delete_limits(call, call->earlier, e) : 0;
+		return 0;
 	r = links_open(&links, call, e);
 	if (r >= 0)
 		r = find_links(&links, &b, call, e);
 	if (r >= 0)
 		r = fill_record(call, &b, &links, e);
 	if (r >= 0)
-		r = replace_limits(call, &b, &links, e);
+		r = hw_record_save(call, e);
+	if (r >= 0)
+		r = apply_limits(record, &b, &links, e);
 	if (r >= 0 && record->ifb) {
 		struct hw_iface *iface = hw_result_add_iface(call->result);
 

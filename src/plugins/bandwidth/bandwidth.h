@@ -39,7 +39,6 @@ struct bandwidth_record {
 	char *host; /* name of the link on the host */
 	int host_index, pod_index;
 	char *ifb, *ifb_mac;
-	struct bandwidth_keys asked; /* limits in force: configuration and runtimeConfig combined */
 };
 
 extern const struct hw_field bandwidth_record_fields[];
@@ -62,8 +61,6 @@ struct bandwidth {
  * bandwidth_done() also after an error. */
 int bandwidth_init(struct bandwidth *b, const struct bandwidth_conf *conf, struct hw_err *e);
 void bandwidth_done(struct bandwidth *b);
-/* Convert the limits back to configuration keys. @keys must be zeroed. */
-void bandwidth_to_keys(const struct bandwidth *b, struct bandwidth_keys *keys);
 bool bandwidth_is_unlimited(const struct bandwidth *b);
 /* The shape for packets that leave @link. For ingress, @link is the host's link; for egress, it is
  * the pod's interface or the ifb. The shape borrows b->subnets. */

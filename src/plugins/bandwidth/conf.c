@@ -65,7 +65,6 @@ const struct hw_field bandwidth_record_fields[] = {
 	{ "podIndex", HW_INT, HW_AT(struct bandwidth_record, pod_index) },
 	{ "ifb", HW_STRING, HW_AT(struct bandwidth_record, ifb) },
 	{ "ifbMac", HW_STRING, HW_AT(struct bandwidth_record, ifb_mac) },
-	{ "asked", HW_OBJECT, HW_AT(struct bandwidth_record, asked), .sub = bandwidth_keys_fields },
 	{ 0 },
 };
 
@@ -153,20 +152,6 @@ void bandwidth_done(struct bandwidth *b)
 {
 	free(b->subnets);
 	*b = (struct bandwidth){ 0 };
-}
-
-void bandwidth_to_keys(const struct bandwidth *b, struct bandwidth_keys *keys)
-{
-	struct hw_strings *subnets = b->only ? &keys->shaped : &keys->unshaped;
-	char text[HW_PREFIX_TEXT];
-
-	keys->ingress_rate = (int64_t)b->ingress.rate;
-	keys->ingress_burst = (int64_t)b->ingress.burst;
-	keys->egress_rate = (int64_t)b->egress.rate;
-	keys->egress_burst = (int64_t)b->egress.burst;
-	keys->egress = str_copy(b->ifb ? "ifb" : "pod");
-	for (size_t i = 0; i < b->n_subnets; i++)
-		strings_add(subnets, hw_prefix_format(&b->subnets[i], text));
 }
 
 bool bandwidth_is_unlimited(const struct bandwidth *b)

@@ -184,36 +184,15 @@ static int delete_stale_policy(struct hw_call *call, struct hw_err *e)
 						    record->policy, e);
 }
 
-/* A repeated ADD has failed: restores the rules of the earlier ADD. */
-static void restore_earlier(struct hw_call *call, struct hw_err *e)
-{
-	struct hw_err why;
-
-	if (firewall_rules_remove(call, call->created, call->earlier, &why) < 0)
-		err_details(e, "could not remove the new rules: %s", why.msg);
-	if (firewall_rules_add(call, call->earlier, &why) < 0)
-		err_details(e, "could not restore the earlier rules: %s", why.msg);
-}
-
 static int firewall_add(struct hw_call *call, struct hw_err *e)
 {
 	int r = fill_record(call, e);
 
-	if (r < 0)
-		return r;
-	/* In firewalld an address can be in only one zone, so it is first removed from the zone of
-	 * the earlier ADD. */
-	if (call->earlier)
-		r = firewall_rules_remove(call, call->earlier, call->created, e);
 	if (r >= 0)
 		r = hw_record_save(call, e);
 	if (r >= 0)
 		r = firewall_rules_add(call, call->created, e);
-	if (r >= 0)
-		r = delete_stale_policy(call, e);
-	if (r < 0 && call->earlier)
-		restore_earlier(call, e);
-	return r;
+	return r < 0 ? r : delete_stale_policy(call, e);
 }
 
 /* ---- DEL ------------------------------------------------------------------------------------- */
@@ -250,7 +229,7 @@ static int firewall_del(struct hw_call *call, struct hw_err *e)
 	struct hw_err ignored;
 
 	if (call->recorded)
-		return firewall_rules_remove(call, record, NULL, e);
+		return firewall_rules_remove(call, record, e);
 	/* Without a record, our elements are found by their owner. Their addresses are also the
 	 * sources to remove from firewalld. Rules of upstream's plugin are found only by the
 	 * addresses. */
@@ -262,7 +241,7 @@ static int firewall_del(struct hw_call *call, struct hw_err *e)
 	for (size_t i = 0; r >= 0 && i < 2; i++)
 		r = nft_list(nft, NFT_INET, sets[i], record_owned_address, &owned, e);
 	if (r >= 0)
-		r = firewall_rules_remove(call, record, NULL, e);
+		r = firewall_rules_remove(call, record, e);
 	for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(sets); i++)
 		r = nft_del_owned(nft, NFT_INET, sets[i], owner, e);
 	for (size_t i = 0; r >= 0 && i < record->ips.n; i++)

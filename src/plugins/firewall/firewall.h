@@ -41,12 +41,11 @@ extern const struct hw_field firewall_record_fields[];
  * missing. */
 int firewall_rules_add(struct hw_call *call, const struct firewall_record *record,
 		       struct hw_err *e);
-/* Remove the sources and elements of @record from firewalld and nftables, except those that @keep
- * also has and those that belong to another attachment by now. Elements are removed even if an
- * error occurs with firewalld.
- * @keep: NULL: remove all */
+/* Remove the sources and elements of the record from firewalld and nftables, except those that
+ * belong to another attachment by now. Elements are removed even if an error occurs with
+ * firewalld. */
 int firewall_rules_remove(struct hw_call *call, const struct firewall_record *record,
-			  const struct firewall_record *keep, struct hw_err *e);
+			  struct hw_err *e);
 /* For CHECK: fails if an element or a source is missing. Missing rules in FORWARD are added,
  * because they do not belong to a single pod. */
 int firewall_rules_check(struct hw_call *call, const struct firewall_record *record,

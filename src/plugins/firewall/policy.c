@@ -140,5 +140,5 @@ int firewall_policy_delete_stale(struct nft *nft, const struct hw_call *call, co
 			nft_elems_add(&needed, deleted.v[i]);
 			needed.v[needed.n - 1].mode = NFT_SHARED;
 		}
-	return needed.n ? nft_add(nft, needed.v, needed.n, "", NULL, e) : 0;
+	return needed.n ? nft_add(nft, needed.v, needed.n, "", e) : 0;
 }

@@ -155,11 +155,9 @@ int firewall_host_object_remove(const char *note, struct hw_err *e)
 typedef int source_fn(struct firewalld *firewalld, const char *zone, const struct hw_ip *ip,
 		      struct hw_err *e);
 
-/* Calls @act for each address of @record that is in @elems, unless another pod owns the address by
- * now. */
-static int for_each_source(struct nft *nft, const struct nft_elems *elems,
-			   const struct firewall_record *record, struct firewalld *firewalld,
-			   source_fn *act, struct hw_err *e)
+/* Calls @act for each address of @record, unless another pod owns the address by now. */
+static int for_each_source(struct nft *nft, const char *owner, const struct firewall_record *record,
+			   struct firewalld *firewalld, source_fn *act, struct hw_err *e)
 {
 	struct nft_elem found;
 	struct hw_err ignored;
@@ -172,18 +170,16 @@ static int for_each_source(struct nft *nft, const struct nft_elems *elems,
 		struct nft_elem elem = nft_elem_for("allow", &ip, NFT_OWNED);
 
 		nft_key_ip(&elem, &ip);
-		if (!nft_elems_has(elems, &elem))
-			continue;
 		r = nft_get(nft, &elem, &found, e);
-		if (r == 0 || (r > 0 && str_equal(found.owner, elems->owner)))
+		if (r == 0 || (r > 0 && str_equal(found.owner, owner)))
 			r = act(firewalld, record->zone, &ip, e);
 	}
 	return r < 0 ? r : 0;
 }
 
 /* Sources are not persistent: if firewalld is not running, there is nothing to remove. */
-static int remove_sources(struct nft *nft, const struct nft_elems *elems,
-			  const struct firewall_record *record, struct hw_err *e)
+static int remove_sources(struct nft *nft, const char *owner, const struct firewall_record *record,
+			  struct hw_err *e)
 {
 	AUTO(firewalld_close) struct firewalld *firewalld = NULL;
 
@@ -192,7 +188,7 @@ static int remove_sources(struct nft *nft, const struct nft_elems *elems,
 	int r = firewalld_open(&firewalld, e);
 	if (r <= 0)
 		return r;
-	return for_each_source(nft, elems, record, firewalld, firewalld_remove, e);
+	return for_each_source(nft, owner, record, firewalld, firewalld_remove, e);
 }
 
 /* ---- used by the verbs ----------------------------------------------------------------------- */
@@ -212,7 +208,7 @@ int firewall_rules_add(struct hw_call *call, const struct firewall_record *recor
 	r = create_mark_chain(nft, record->bit, e);
 	if (r < 0)
 		return r;
-	r = nft_add(nft, elems.v, elems.n, elems.owner, NULL, e);
+	r = nft_add(nft, elems.v, elems.n, elems.owner, e);
 	if (r < 0)
 		return r;
 	r = open_forward(nft, &elems, record, e);
@@ -225,42 +221,24 @@ int firewall_rules_add(struct hw_call *call, const struct firewall_record *recor
 		return err_text(e, -ENOENT,
 				"add addresses to firewalld zone %s: there is no system bus",
 				record->zone);
-	return for_each_source(nft, &elems, record, firewalld, firewalld_add, e);
-}
-
-/* Appends the elements of @record that @keep does not have. @keep: NULL: append all */
-static void put_elements_except(struct nft_elems *elems, const struct hw_call *call,
-				const struct firewall_record *record,
-				const struct firewall_record *keep)
-{
-	AUTO(nft_elems_done) struct nft_elems all = { 0 }, kept = { 0 };
-
-	put_elements(&all, call, record);
-	if (keep)
-		put_elements(&kept, call, keep);
-	memcpy(elems->owner, all.owner, sizeof(elems->owner));
-	for (size_t i = 0; i < all.n; i++)
-		if (!nft_elems_has(&kept, &all.v[i]))
-			nft_elems_add(elems, all.v[i]);
+	return for_each_source(nft, elems.owner, record, firewalld, firewalld_add, e);
 }
 
 int firewall_rules_remove(struct hw_call *call, const struct firewall_record *record,
-			  const struct firewall_record *keep, struct hw_err *e)
+			  struct hw_err *e)
 {
-	bool same_zone = keep && str_equal(record->zone, keep->zone);
-	AUTO(nft_elems_done) struct nft_elems elems = { 0 }, sources = { 0 };
+	AUTO(nft_elems_done) struct nft_elems elems = { 0 };
 	AUTO(nft_close) struct nft *nft = NULL;
 	struct hw_err why;
 
-	put_elements_except(&elems, call, record, keep);
-	put_elements_except(&sources, call, record, same_zone ? keep : NULL);
-	if (!elems.n && !sources.n)
+	put_elements(&elems, call, record);
+	if (!elems.n)
 		return 0;
 	int r = nft_open(&nft, e);
 	if (r < 0)
 		return r;
-	int first = remove_sources(nft, &sources, record, e);
-	r = elems.n ? nft_del(nft, elems.v, elems.n, elems.owner, &why) : 0;
+	int first = remove_sources(nft, elems.owner, record, e);
+	r = nft_del(nft, elems.v, elems.n, elems.owner, &why);
 	if (r < 0 && first >= 0)
 		*e = why;
 	return first < 0 ? first : r;
@@ -301,5 +279,5 @@ int firewall_rules_check(struct hw_call *call, const struct firewall_record *rec
 				"firewalld is not running, but ADD added the pod's addresses to "
 				"its zone %s",
 				record->zone);
-	return for_each_source(nft, &elems, record, firewalld, firewalld_check, e);
+	return for_each_source(nft, elems.owner, record, firewalld, firewalld_check, e);
 }

@@ -30,7 +30,6 @@ const struct hw_field pod_link_record_fields[] = {
 	{ "masq", HW_STRINGS, HW_AT(struct pod_link_record, masq) },
 	{ "mac", HW_STRING, HW_AT(struct pod_link_record, mac) },
 	{ "filters", HW_BOOL, HW_AT(struct pod_link_record, vlan_filtering) },
-	{ "earlier", HW_JSON, HW_AT(struct pod_link_record, earlier) },
 	{ 0 },
 };
 
@@ -63,14 +62,6 @@ static char *format_host_name(const struct hw_call *call, unsigned attempt)
 	return str_printf(NAME_PREFIX "%08x", (unsigned)strtoul(hex, NULL, 16) + attempt);
 }
 
-/* Is @name the host end that an earlier ADD of this attachment created? */
-static bool is_earlier(const struct hw_call *call, const char *name)
-{
-	const struct pod_link_record *earlier = call->earlier;
-
-	return earlier && str_equal(earlier->host, name);
-}
-
 static int refuse_existing(const struct pod_link *l, const struct hw_call *call, const char *host,
 			   struct hw_err *e)
 {
@@ -97,8 +88,6 @@ static int choose_name(const struct pod_link *l, const struct hw_call *call, cha
 	for (unsigned i = 0; r >= 0 && i < NAME_TRIES; i++) {
 		free(*ret_name);
 		*ret_name = format_host_name(call, i);
-		if (is_earlier(call, *ret_name))
-			return 0;
 		r = link_get(l->nl, *ret_name, &existing, e);
 	}
 	return r == -ENODEV ? 0 : r;
@@ -116,8 +105,6 @@ int pod_link_plan(struct pod_link *l, struct hw_call *call, bool leases, struct 
 		return r;
 	record->host = take_ptr(host);
 	record->leased = leases;
-	if (call->earlier)
-		record->earlier = hw_field_encode(pod_link_record_fields, call->earlier, 0);
 	return hw_record_save(call, e);
 }
 
@@ -181,13 +168,8 @@ int pod_link_create(struct pod_link *l, struct hw_call *call,
 {
 	const struct pod_link_record *record = call->created;
 	struct hw_err ignored;
-	int r = 0;
 
-	/* An earlier ADD created this link, and the pod has lost its end of that pair. */
-	if (is_earlier(call, record->host))
-		r = link_delete(l->nl, record->host, e);
-	if (r >= 0)
-		r = create_pair(l, call, options, e);
+	int r = create_pair(l, call, options, e);
 	if (r == -EEXIST)
 		r = create_under_next_name(l, call, options, e);
 	if (r < 0)

@@ -33,9 +33,6 @@ struct pod_link_record {
 	bool pair_requested;	/* not stored: this ADD created the pair, or tried to */
 	struct hw_strings masq; /* masqueraded addresses, with their network's prefix length */
 	char *mac;		/* the only MAC address that the pod may send from; NULL: any */
-	/* This struct as JSON, as an earlier ADD of the same attachment saved it. Kept until this
-	 * ADD has replaced the rules of the earlier one. */
-	char *earlier;
 };
 
 extern const struct hw_field pod_link_record_fields[];

@@ -43,10 +43,10 @@ int pod_rules_status(const struct pod_rules *rules, struct hw_err *e)
 
 /* ---- elements ----------------------------------------------------------------------------- */
 
-/* Appends the elements that a record describes. Malformed addresses in the record are skipped. */
-static void add_elems(struct nft_elems *elems, const struct hw_call *call,
-		      const struct pod_link_record *record)
+/* Appends the elements that the record describes. Malformed addresses in the record are skipped. */
+static void add_elems(struct nft_elems *elems, const struct hw_call *call)
 {
+	const struct pod_link_record *record = call->created;
 	struct hw_prefix address;
 	struct hw_mac mac;
 	struct hw_err malformed;
@@ -74,96 +74,37 @@ static void add_elems(struct nft_elems *elems, const struct hw_call *call,
 	nft_elems_add_once(elems, checked);
 }
 
-static void link_record_done(struct pod_link_record *record)
+static int write_elems(const struct hw_call *call, struct hw_err *e)
 {
-	hw_field_clear(pod_link_record_fields, record);
-}
-AUTO_VALUE_DEFINE(link_record_done, struct pod_link_record);
+	AUTO(nft_elems_done) struct nft_elems elems = { 0 };
+	AUTO(nft_close) struct nft *nft = NULL;
 
-/* Appends all elements of the record. If the record contains the record of an earlier ADD, because
- * the later ADD was interrupted, appends the elements of the earlier one too. */
-static void add_recorded(struct nft_elems *elems, const struct hw_call *call)
-{
-	AUTO(link_record_done) struct pod_link_record earlier = { 0 };
-	const struct pod_link_record *record = call->created;
-	struct hw_err malformed;
-
-	add_elems(elems, call, record);
-	if (record->earlier && hw_field_decode(pod_link_record_fields, record->earlier,
-					       strlen(record->earlier), &earlier, &malformed) >= 0)
-		add_elems(elems, call, &earlier);
-}
-
-static int write_elems(struct nft *nft, const struct nft_elems *elems, struct hw_err *e)
-{
-	return elems->n ? nft_add(nft, elems->v, elems->n, elems->owner, NULL, e) : 0;
-}
-
-/* Deletes the elements of @elems that are not in @keep. */
-static int delete_others(struct nft *nft, const struct nft_elems *elems,
-			 const struct nft_elems *keep, struct hw_err *e)
-{
-	AUTO(nft_elems_done) struct nft_elems others = { 0 };
-
-	for (size_t i = 0; i < elems->n; i++)
-		if (!nft_elems_has(keep, &elems->v[i]))
-			nft_elems_add(&others, elems->v[i]);
-	return others.n ? nft_del(nft, others.v, others.n, elems->owner, e) : 0;
-}
-
-/* Writes the new elements before it deletes the old ones, so that the pod is never without rules.
- * After an error it tries to restore the old elements. */
-static int replace_elems(struct nft *nft, const struct nft_elems *old, const struct nft_elems *new,
-			 struct hw_err *e)
-{
-	struct hw_err ignored;
-
-	int r = write_elems(nft, new, e);
-	if (r >= 0)
-		r = delete_others(nft, old, new, e);
-	if (r < 0 && old->n && write_elems(nft, old, &ignored) >= 0)
-		(void)delete_others(nft, new, old, &ignored);
-	return r;
+	add_elems(&elems, call);
+	if (!elems.n)
+		return 0;
+	int r = nft_open(&nft, e);
+	return r < 0 ? r : nft_add(nft, elems.v, elems.n, elems.owner, e);
 }
 
 int pod_rules_add(struct hw_call *call, const struct pod_rules *rules, const struct hw_mac *mac,
 		  struct hw_err *e)
 {
-	AUTO(nft_elems_done) struct nft_elems old = { 0 }, new = { 0 };
-	AUTO(nft_close) struct nft *nft = NULL;
 	struct pod_link_record *record = call->created;
 	char prefix[HW_PREFIX_TEXT], text[HW_MAC_TEXT];
-	int r = 0;
 
 	for (size_t i = 0; rules->masq && i < call->result->n_ips; i++)
 		strings_add(&record->masq, hw_prefix_format(&call->result->ips[i].address, prefix));
 	if (rules->mac_check)
 		record->mac = str_copy(hw_mac_format(mac, text));
-	add_elems(&new, call, record);
-	if (call->earlier)
-		add_elems(&old, call, call->earlier);
-	if (new.n || old.n) {
-		r = hw_record_save(call, e);
-		if (r >= 0)
-			r = nft_open(&nft, e);
-		if (r >= 0)
-			r = replace_elems(nft, &old, &new, e);
-	}
-	if (r >= 0)
-		free(take_ptr(record->earlier));
-	return r;
+	if (!record->masq.n && !record->mac)
+		return 0;
+	int r = hw_record_save(call, e);
+	return r < 0 ? r : write_elems(call, e);
 }
 
 int pod_rules_repair(struct hw_call *call, struct hw_err *e)
 {
-	AUTO(nft_elems_done) struct nft_elems elems = { 0 };
-	AUTO(nft_close) struct nft *nft = NULL;
-
-	add_recorded(&elems, call);
-	if (!elems.n)
-		return 0;
-	int r = nft_open(&nft, e);
-	return r < 0 ? r : write_elems(nft, &elems, e);
+	return write_elems(call, e);
 }
 
 /* ---- rules of upstream's plugins ------------------------------------------------------------- */
@@ -306,7 +247,7 @@ int pod_rules_delete(struct hw_call *call, const struct pod_rules *rules, struct
 
 	if (!call->recorded)
 		return rules->masq || rules->mac_check ? delete_unrecorded(call, rules, e) : 0;
-	add_recorded(&elems, call);
+	add_elems(&elems, call);
 	if (!elems.n)
 		return 0;
 	int r = nft_open(&nft, e);
@@ -320,7 +261,7 @@ int pod_rules_check(struct hw_call *call, const struct pod_rules *rules, struct 
 
 	if (!call->recorded && (rules->masq || rules->mac_check))
 		return check_unrecorded(call, rules, e);
-	add_elems(&elems, call, call->created);
+	add_elems(&elems, call);
 	if (!elems.n)
 		return 0;
 	int r = nft_open(&nft, e);

@@ -30,8 +30,7 @@ int pod_rules_check_conf(const struct pod_rules *rules, struct hw_err *e);
 int pod_rules_status(const struct pod_rules *rules, struct hw_err *e);
 
 /*
- * Save the record, then write the elements. The addresses are those of call->result. Elements of an
- * earlier ADD of the same attachment are replaced; if that fails, they are restored.
+ * Save the record, then write the elements. The addresses are those of call->result.
  * @mac: MAC address of the pod's interface
  */
 int pod_rules_add(struct hw_call *call, const struct pod_rules *rules, const struct hw_mac *mac,

@@ -4,9 +4,9 @@
  *
  * What:  the message names the container that uses the port, and says how to free
  *        the port if that container no longer exists.
- * How:   the owner of an element is stored as a hash of the attachment's names; the
- *        names themselves are read from the attachment records. All records are
- *        read; the time does not matter because the ADD fails anyway.
+ * How:   the owner of an element is stored as a hash. The names are read from the
+ *        record of the attachment that the port leads to. All records are read; the
+ *        time does not matter because the ADD fails anyway.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -22,44 +22,44 @@
 
 /* All sets in which each element belongs to one host port */
 static const char *const sets[] = {
-	"port4",    "port6", "anyport4", "anyport6", "cond4",	 "cond6",   "anycond4",
-	"anycond6", "mark4", "mark6",	 "anymark4", "anymark6", "holder4", "holder6",
+	"port4",    "port6",	"anyport4", "anyport6", "cond4",    "cond6",
+	"anycond4", "anycond6", "mark4",    "mark6",	"anymark4", "anymark6",
 };
-
-/* Finds the port in a key. A key consists of protocol, address (in some sets), port, and number (in
- * some sets). */
-static const uint8_t *key_port(const struct nft_elem *elem)
-{
-	bool no_address = str_starts(elem->set, "any") || str_starts(elem->set, "holder") ||
-			  str_starts(elem->set, "upto");
-
-	return elem->key.v + 4 + (no_address ? 0 : str_ends(elem->set, "6") ? 16 : 4);
-}
 
 /* For example "8080/tcp". */
 static void format_port(const struct nft_elem *elem, char buf[NFT_ELEM_TEXT])
 {
-	const uint8_t *port = key_port(elem);
 	char text[NFT_ELEM_TEXT];
 
 	nft_elem_format(elem, text);
-	snprintf(buf, NFT_ELEM_TEXT, "%u/%.*s", (unsigned)port[0] << 8 | port[1],
-		 (int)strcspn(text, " "), text);
+	snprintf(buf, NFT_ELEM_TEXT, "%u/%.*s", portmap_key_port(elem), (int)strcspn(text, " "),
+		 text);
 }
 
 struct owner_search {
-	const char *owner;
+	struct nft_elem elem;
 	char *found; /* NULL: not found yet */
 };
 
-static int compare_owner(void *ctx, const struct record *r, struct hw_err *e)
+/* The owner is the container; of an element that 0.1.0 added, it is the attachment. */
+static bool is_owner(const struct record *r, const char *owner)
 {
-	struct owner_search *search = ctx;
-	char owner[NFT_OWNER];
+	char container[NFT_OWNER], attachment[NFT_OWNER];
 
-	(void)e;
-	nft_owner(r->network, r->container_id, r->ifname, owner);
-	if (search->found || !str_equal(owner, search->owner))
+	nft_container_owner(r->container_id, container);
+	nft_owner(r->network, r->container_id, r->ifname, attachment);
+	return str_equal(owner, container) || str_equal(owner, attachment);
+}
+
+static int compare_record(void *ctx, const struct record *r, struct hw_err *e)
+{
+	AUTO(portmap_record_done) struct portmap_record record = { 0 };
+	struct owner_search *search = ctx;
+
+	if (search->found || !is_owner(r, search->elem.owner) || !r->created ||
+	    hw_field_decode(portmap_record_fields, r->created, strlen(r->created), &record, e) < 0)
+		return 0;
+	if (!portmap_record_has(&record, &search->elem))
 		return 0;
 	search->found = str_printf(
 		"container %s, interface %s, network %s%s; if that container no longer exists, DEL "
@@ -85,7 +85,7 @@ static int put_command(void *ctx, const struct nft_elem *elem, struct hw_err *e)
 
 	(void)e;
 	if (!str_equal(elem->owner, taken->owner) || elem->key.v[0] != taken->key.v[0] ||
-	    memcmp(key_port(elem), key_port(taken), sizeof(uint16_t)) != 0)
+	    portmap_key_port(elem) != portmap_key_port(taken))
 		return 0;
 	key.data.len = 0;
 	key.chain[0] = '\0';
@@ -95,13 +95,18 @@ static int put_command(void *ctx, const struct nft_elem *elem, struct hw_err *e)
 }
 
 /* Without a record, the message contains the commands that delete all elements of the owner for
- * this port. */
+ * this port. If a DEL has just removed the record, the element has changed, too. */
 static int conflict_without_record(struct nft *nft, const struct nft_elem *elem, const char *port,
 				   struct hw_err *e)
 {
 	struct delete_commands commands = { .elem = elem };
-	int r = 0;
+	struct nft_elem now;
 
+	int r = nft_get(nft, elem, &now, e);
+	if (r < 0)
+		return r;
+	if (r == 0 || !str_equal(now.owner, elem->owner) || !nft_elem_same_data(&now, elem))
+		return err_text(e, -ERESTART, "the owner of host port %s has just changed", port);
 	for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(sets); i++)
 		r = nft_list(nft, elem->table, sets[i], put_command, &commands, e);
 	AUTO(buf_done) struct buf text = commands.text;
@@ -116,11 +121,11 @@ static int conflict_without_record(struct nft *nft, const struct nft_elem *elem,
 int portmap_conflict(struct nft *nft, const struct nft_elem *elem, struct hw_err *e)
 {
 	autofree char *state = state_dir_default();
-	struct owner_search search = { .owner = elem->owner };
+	struct owner_search search = { .elem = *elem };
 	struct errors ignored = { 0 };
 	char port[NFT_ELEM_TEXT];
 
-	record_each_of_plugin(state, "portmap", compare_owner, &search, &ignored);
+	record_each_of_plugin(state, "portmap", compare_record, &search, &ignored);
 	autofree char *found = search.found;
 	format_port(elem, port);
 	if (!found)

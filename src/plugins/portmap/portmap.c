@@ -23,6 +23,8 @@
 #include "base/err.h"
 #include "base/hash.h"
 #include "base/str.h"
+#include "cni/lock.h"
+#include "cni/plugin/record.h"
 #include "net/nft/foreign.h"
 #include "net/rtnl/link.h"
 #include "net/rtnl/route.h"
@@ -139,10 +141,8 @@ static int portmap_add(struct hw_call *call, struct hw_err *e)
 		return err_ctx(e, "failed to parse config");
 	if (!call->prev)
 		return err_text(e, -EINVAL, "must be called as chained plugin");
-	if (!record->entries.n && !call->earlier)
+	if (!record->entries.n)
 		return 0;
-	if (call->earlier)
-		record->earlier = hw_field_encode(portmap_record_fields, call->earlier, 0);
 	r = portmap_lock(call, &lock, e);
 	if (r < 0) {
 		/* The undo that follows has nothing to delete. With an empty record it does not
@@ -153,11 +153,7 @@ static int portmap_add(struct hw_call *call, struct hw_err *e)
 	r = hw_record_save(call, e);
 	if (r >= 0)
 		r = enable_route_localnet(record, e);
-	if (r >= 0)
-		r = portmap_rules_add(call, e);
-	if (r >= 0)
-		free(take_ptr(record->earlier));
-	return r;
+	return r < 0 ? r : portmap_rules_add(call, e);
 }
 
 static int portmap_del(struct hw_call *call, struct hw_err *e)
@@ -165,6 +161,7 @@ static int portmap_del(struct hw_call *call, struct hw_err *e)
 	AUTO(portmap_record_done) struct portmap_record from_conf = { 0 };
 	const struct portmap_record *record = call->recorded ? call->created : &from_conf;
 	const struct portmap_conf *conf = call->conf;
+	autofree char *state = state_dir_default();
 	autoclose int lock = -1;
 	struct hw_err ignored;
 
@@ -177,9 +174,14 @@ static int portmap_del(struct hw_call *call, struct hw_err *e)
 			from_conf.pod6 = str_copy("::/128");
 		}
 	}
-	int r = record->entries.n || record->earlier ? portmap_lock(call, &lock, e) : 0;
+	int r = record->entries.n ? portmap_lock(call, &lock, e) : 0;
 	if (r >= 0)
 		r = portmap_rules_del(call, record, e);
+	/* Remove the record before the lock is released: another DEL of the container could
+	 * otherwise transfer a port to this attachment. */
+	if (r >= 0)
+		r = record_remove(state, "portmap", call->network, call->container_id, call->ifname,
+				  e);
 	if (r < 0 || call->recorded || !conf->entries.n)
 		return r;
 	if (!call->prev)
@@ -190,6 +192,7 @@ static int portmap_del(struct hw_call *call, struct hw_err *e)
 static int portmap_check(struct hw_call *call, struct hw_err *e)
 {
 	AUTO(portmap_record_done) struct portmap_record record = { 0 };
+	autoclose int lock = -1;
 
 	int r = portmap_conf_check(call->conf, e);
 	if (r >= 0)
@@ -198,7 +201,11 @@ static int portmap_check(struct hw_call *call, struct hw_err *e)
 		return r;
 	if (!call->prev)
 		return err_text(e, -EINVAL, "Required prevResult missing");
-	r = portmap_rules_check(call, &record, e);
+	/* A DEL of another attachment could transfer a port during the check. */
+	if (record.entries.n)
+		r = portmap_lock(call, &lock, e);
+	if (r >= 0)
+		r = portmap_rules_check(call, &record, e);
 	return r < 0 ? r : check_route_localnet(&record, e);
 }
 

@@ -50,9 +50,6 @@ struct portmap_record {
 	bool snat, masq_all;
 	int mark_bit;
 	char *cond4, *cond6; /* in nft syntax; NULL: no condition */
-	/* This struct as JSON, as an earlier ADD saved it. Kept until the elements of that ADD are
-	 * deleted; NULL: no earlier ADD, or its elements are deleted. */
-	char *earlier;
 };
 
 extern const struct hw_field portmap_record_fields[];
@@ -96,11 +93,11 @@ bool portmap_condition_is_iptables(const struct hw_strings *tokens);
 /* Other attachments of the same container, oldest first */
 struct portmap_attachments {
 	struct portmap_attachment {
-		char owner[NFT_OWNER];
 		struct portmap_record record;
 		int64_t started;
 	} * v;
 	size_t n;
+	bool read;
 };
 
 /* The elements of one attachment, collected to be added, checked or deleted */
@@ -108,43 +105,43 @@ struct portmap_batch {
 	struct nft *nft;
 	const struct hw_call *call;
 	const struct portmap_record *record;
-	struct nft_elems elems;		   /* elems.owner is the attachment */
+	bool no_address;	   /* DEL: the addresses of the pod in the record are not known */
+	char container[NFT_OWNER]; /* the owner of ports */
+	struct nft_elems elems;	   /* elems.owner is the attachment, the owner of other elements */
+	struct nft_elems mine;	   /* DEL: elements that this attachment no longer needs */
+	struct nft_elems transferred; /* DEL: elements of ports that other attachments get */
+	struct nft_elems hosts;	      /* hostip4 and hostip6, if has_hosts is true */
+	bool has_hosts;
 	struct portmap_attachments others; /* empty until portmap_attachments_read() */
-	bool shared; /* another attachment of the container may wait for one of the ports */
 };
 
-typedef int portmap_each_fn(struct portmap_batch *batch, const struct portmap_port *port,
-			    const struct hw_prefix *pod, struct hw_err *e);
-/* Call @each for every port and every address of the pod to which the port applies. Stops at the
- * first error. Return: 0, or that error */
-int portmap_for_each_port(struct portmap_batch *batch, portmap_each_fn *each, struct hw_err *e);
+typedef int portmap_each_fn(void *ctx, const struct portmap_record *record,
+			    const struct portmap_port *port, const struct hw_prefix *pod,
+			    struct hw_err *e);
+/* Call @each for every port and every address of the pod to which the port applies. A return value
+ * of @each other than 0 ends the loop. Return: that value, or 0 */
+int portmap_for_each_port(const struct portmap_record *record, portmap_each_fn *each, void *ctx,
+			  struct hw_err *e);
 
-/* Create an element without data whose key is the port.
- * @map: name of the map without "any" and family: "port" becomes port4 or port6, or for a port on
- *       every address anyport4 or anyport6 */
-struct nft_elem portmap_port_elem(const char *map, const struct portmap_port *port,
-				  const struct hw_prefix *pod, enum nft_mode mode);
-/* Append the elements that map a host port to the pod. @mode applies to the element that contains
- * the target (the pod's address and port); the other elements use NFT_OWNED. */
-void portmap_put_mapping(struct portmap_batch *batch, const struct portmap_port *port,
-			 const struct hw_prefix *pod, enum nft_mode mode);
+/* Create the element that maps a host port to the pod, without owner. */
+struct nft_elem portmap_target(const struct portmap_port *port, const struct hw_prefix *pod);
 
-/* Add the elements of call->created, then delete those of call->earlier that are no longer needed.
- * After an error, tries to restore the elements of call->earlier. */
+/* Get the host port from the key of an element whose key is a port. */
+uint16_t portmap_key_port(const struct nft_elem *elem);
+
+/* Add the elements of call->created. */
 int portmap_rules_add(const struct hw_call *call, struct hw_err *e);
-/* Delete the elements of the record, and of record->earlier, that this attachment still owns. */
+/* Delete the elements of the record that this attachment still has. Ports that other attachments of
+ * the container also requested are transferred to the oldest of them. */
 int portmap_rules_del(const struct hw_call *call, const struct portmap_record *record,
 		      struct hw_err *e);
-/* Check that all elements and chains of the record exist. Return: 0; -ENOENT or -ESTALE if not */
+/* Check that all elements and chains of the record exist. Return: 0; -ENOENT or -ESTALE if not;
+ * -EADDRINUSE if another container has one of the ports */
 int portmap_rules_check(const struct hw_call *call, const struct portmap_record *record,
 			struct hw_err *e);
 /* For a DEL that has neither a record nor a prevResult, and so does not know the pod's address.
  * Deletes the elements whose key contains that address; they are found by their owner. */
 int portmap_rules_sweep(const struct hw_call *call, struct hw_err *e);
-
-/* Delete the conntrack entries of the record's UDP ports, unless another attachment owns the port.
- * An error is only logged: the entries expire when no packets arrive for some time. */
-void portmap_flush_udp(struct portmap_batch *batch);
 
 /* ---- ownership (owner.c) --------------------------------------------------------------------- */
 
@@ -155,47 +152,29 @@ int portmap_lock(const struct hw_call *call, int *ret_fd, struct hw_err *e);
  * locks must acquire portmap_lock() first. */
 int portmap_lock_chains(int *ret_fd, struct hw_err *e);
 
-/* Read batch->others from the attachment records.
- * Return: 1 if the container has other attachments, 0 if not */
+/* Read batch->others from the attachment records, unless that was done before. */
 int portmap_attachments_read(struct portmap_batch *batch, struct hw_err *e);
 void portmap_attachments_done(struct portmap_attachments *attachments);
-bool portmap_attachments_has(const struct portmap_attachments *attachments, const char *owner);
+/* Does the record map this host port to this target? */
+bool portmap_record_has(const struct portmap_record *record, struct nft_elem *target);
+/* Does one of the attachments map this host port to this target? */
+bool portmap_attachments_have(const struct portmap_attachments *attachments,
+			      struct nft_elem *target);
+/* Create the element that says that attachments of a container share ports.
+ * @container: the owner of the container's ports */
+struct nft_elem portmap_sharing_elem(const char *container);
 
-/* Find the element that maps the port on the same address of the host or on every address.
- * Return: 1 if found, 0 if the port is not mapped */
-int portmap_find_mapping(struct nft *nft, const struct portmap_port *port,
-			 const struct hw_prefix *pod, struct nft_elem *ret_elem, struct hw_err *e);
-/* Is the port mapped for another attachment of the same container? Call portmap_attachments_read()
- * before: otherwise the answer is always 0.
- * Return: 1 if so, 0 if not */
-int portmap_is_owned_by_container(const struct portmap_batch *batch,
-				  const struct portmap_port *port, const struct hw_prefix *pod,
-				  struct hw_err *e);
-
-/* Append the elements that make this attachment the owner of the port, or let it wait for the port:
- * a claim if one is needed, and the elements that must not exist. */
-int portmap_put_claim(struct portmap_batch *batch, const struct portmap_port *port,
-		      const struct hw_prefix *pod, struct hw_err *e);
-/* Append this attachment's claims to the port, so that they can be deleted. Sets batch->shared. */
-int portmap_find_claims(struct portmap_batch *batch, const struct portmap_port *port,
-			const struct hw_prefix *pod, struct hw_err *e);
-/* For CHECK. Return: 0; -ENOENT if the attachment needs a claim to the port and has none */
-int portmap_check_claim(struct portmap_batch *batch, const struct portmap_port *port,
-			const struct hw_prefix *pod, struct hw_err *e);
-/* Does another container have a claim to the port? Until batch->others has been read, other
- * attachments of the same container are treated like other containers.
- * Return: 1 if so, 0 if not */
-int portmap_is_claimed_by_others(const struct portmap_batch *batch, const struct portmap_port *port,
-				 const struct hw_prefix *pod, struct hw_err *e);
-/* Transfer each port of this attachment to the oldest other attachment of the container that has a
- * claim to it.
- * @keep: elements of ports that are not transferred; NULL: transfer all */
-int portmap_transfer_ports(struct portmap_batch *batch, const struct nft_elems *keep,
-			   struct hw_err *e);
+/* Find the container that has a port, on any of the host addresses of @port.
+ * Return: 0 if no other container has the port; 1 if this container has it on exactly these
+ * addresses; 2 if another container has it, on at least one of them. With 1 and 2 *ret_elem is the
+ * element that maps the port. */
+int portmap_get_port(struct portmap_batch *batch, const struct portmap_port *port,
+		     const struct hw_prefix *pod, struct nft_elem *ret_elem, struct hw_err *e);
 
 /* Set the error for a port that is already in use. The message names the owner of @elem and says
  * how to free the port.
- * Return: -EADDRINUSE, or another error */
+ * Return: -EADDRINUSE; -ERESTART if the port has just changed its owner or has been freed; or another
+ * error */
 int portmap_conflict(struct nft *nft, const struct nft_elem *elem, struct hw_err *e);
 
 /* ---- chains (chain.c) ------------------------------------------------------------------------ */

@@ -3,13 +3,15 @@
  * plugins/portmap/rules.c - a pod's elements in the nftables maps of portmap
  *
  * What:  each port has an element with its target, one with its conditions, and one
- *        that selects the packets to masquerade (see ruleset.nft).
- * How:   the kernel rejects a second element with the same key. Overlaps between a
- *        port on one address and a port on every address are handled in owner.c.
- * Rules: a port that another attachment of the same container owns is not mapped
- *        again (see owner.c).
- *        After a repeated ADD either all new or all previous elements exist. If the
- *        ADD is killed before it ends, the record contains both.
+ *        that selects the packets to masquerade (see ruleset.nft). They belong to
+ *        the container and always change together, in one transaction. So if the
+ *        target of a port is this pod, the other elements of the port are also of
+ *        this attachment.
+ *        Elements whose key is the pod's address belong to the attachment.
+ * How:   ADD and DEL read which container has the port (owner.c) and write the
+ *        elements with nft_update().
+ * Rules: a port that leads to another attachment of the same container is not
+ *        changed, except by a DEL of that attachment.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -24,48 +26,54 @@
 #include "net/conntrack.h"
 #include "plugins/portmap/portmap.h"
 
-/* Between the search for a free claim number and the transaction, another process may use it. */
-#define TRIES 1000
-
 static void batch_init(struct portmap_batch *batch, const struct hw_call *call,
-		       const struct portmap_record *record, struct nft *nft)
+		       const struct portmap_record *record)
 {
-	*batch = (struct portmap_batch){ .nft = nft, .call = call, .record = record };
+	*batch = (struct portmap_batch){ .call = call, .record = record };
+	nft_container_owner(call->container_id, batch->container);
 	nft_owner(call->network, call->container_id, call->ifname, batch->elems.owner);
 }
 
 static void batch_done(struct portmap_batch *batch)
 {
 	nft_elems_done(&batch->elems);
+	nft_elems_done(&batch->mine);
+	nft_elems_done(&batch->transferred);
+	nft_elems_done(&batch->hosts);
 	portmap_attachments_done(&batch->others);
+	nft_close(batch->nft);
 }
 AUTO_VALUE_DEFINE(batch_done, struct portmap_batch);
 
-int portmap_for_each_port(struct portmap_batch *batch, portmap_each_fn *each, struct hw_err *e)
+int portmap_for_each_port(const struct portmap_record *record, portmap_each_fn *each, void *ctx,
+			  struct hw_err *e)
 {
-	const struct portmap_entry *entries = batch->record->entries.v;
+	const struct portmap_entry *entries = record->entries.v;
 	struct hw_prefix pods[2];
 	struct portmap_port port;
-	size_t n = portmap_pod_addresses(batch->record, pods);
+	size_t n = portmap_pod_addresses(record, pods);
 	int r = 0;
 
 	for (size_t p = 0; p < n; p++)
-		for (size_t i = 0; r >= 0 && i < batch->record->entries.n; i++)
+		for (size_t i = 0; r == 0 && i < record->entries.n; i++)
 			if (portmap_entry_applies(&entries[i], &pods[p], &port))
-				r = each(batch, &port, &pods[p], e);
-	return r < 0 ? r : 0;
+				r = each(ctx, record, &port, &pods[p], e);
+	return r;
 }
 
 /* ---- the pod's elements ---------------------------------------------------------------------- */
 
-struct nft_elem portmap_port_elem(const char *map, const struct portmap_port *port,
-				  const struct hw_prefix *pod, enum nft_mode mode)
+/* Creates an element without data whose key is the port.
+ * @map: name of the map without "any" and family: "port" becomes port4 or port6, or for a port on
+ *       every address anyport4 or anyport6 */
+static struct nft_elem port_elem(const char *map, const struct portmap_port *port,
+				 const struct hw_prefix *pod)
 {
 	char name[NFT_NAME];
 	struct nft_elem elem;
 
 	snprintf(name, sizeof(name), "%s%s", port->host.family ? "" : "any", map);
-	elem = nft_elem_for(name, &pod->ip, mode);
+	elem = nft_elem_for(name, &pod->ip, NFT_OWNED);
 	nft_key_proto(&elem, port->proto);
 	if (port->host.family)
 		nft_key_ip(&elem, &port->host);
@@ -73,30 +81,51 @@ struct nft_elem portmap_port_elem(const char *map, const struct portmap_port *po
 	return elem;
 }
 
-void portmap_put_mapping(struct portmap_batch *batch, const struct portmap_port *port,
-			 const struct hw_prefix *pod, enum nft_mode mode)
+struct nft_elem portmap_target(const struct portmap_port *port, const struct hw_prefix *pod)
 {
-	const struct portmap_record *record = batch->record;
-	const char *condition = pod->ip.family == AF_INET ? record->cond4 : record->cond6;
-	struct nft_elem target = portmap_port_elem("port", port, pod, mode);
-	char chain[PORTMAP_CHAIN];
+	struct nft_elem target = port_elem("port", port, pod);
 
 	nft_data_ip(&target, &pod->ip);
 	nft_data_port(&target, port->pod_port);
-	nft_elems_add(&batch->elems, target);
+	return target;
+}
+
+uint16_t portmap_key_port(const struct nft_elem *elem)
+{
+	/* The port is the last field: two bytes in network byte order, and two bytes of padding. */
+	const uint8_t *port = elem->key.v + elem->key.len - 4;
+
+	return (uint16_t)(port[0] << 8 | port[1]);
+}
+
+static void put_owned(struct nft_elems *elems, struct nft_elem elem, const char *owner)
+{
+	memcpy(elem.owner, owner, NFT_OWNER);
+	nft_elems_add(elems, elem);
+}
+
+/* Appends the elements that map a host port to the pod. */
+static void put_mapping(struct nft_elems *elems, const struct portmap_record *record,
+			const struct portmap_port *port, const struct hw_prefix *pod,
+			const char *owner)
+{
+	const char *condition = pod->ip.family == AF_INET ? record->cond4 : record->cond6;
+	char chain[PORTMAP_CHAIN];
+
+	put_owned(elems, portmap_target(port, pod), owner);
 	if (condition) {
-		struct nft_elem cond = portmap_port_elem("cond", port, pod, NFT_OWNED);
+		struct nft_elem cond = port_elem("cond", port, pod);
 
 		portmap_condition_chain(condition, chain);
 		nft_data_goto(&cond, chain);
-		nft_elems_add(&batch->elems, cond);
+		put_owned(elems, cond, owner);
 	}
 	if (record->snat) {
-		struct nft_elem mark = portmap_port_elem("mark", port, pod, NFT_OWNED);
+		struct nft_elem mark = port_elem("mark", port, pod);
 
 		portmap_mark_chain(record, chain);
 		nft_data_jump(&mark, chain);
-		nft_elems_add(&batch->elems, mark);
+		put_owned(elems, mark, owner);
 	}
 }
 
@@ -122,147 +151,178 @@ static void put_network(struct nft_elems *elems, const struct hw_prefix *pod)
 	nft_elems_add_once(elems, near);
 }
 
-static int put_port(struct portmap_batch *batch, const struct portmap_port *port,
-		    const struct hw_prefix *pod, struct hw_err *e)
+/* Appends the elements whose key is the pod's address. */
+static void put_address(struct nft_elems *elems, const struct portmap_record *record,
+			const struct portmap_port *port, const struct hw_prefix *pod)
 {
-	int r = portmap_is_owned_by_container(batch, port, pod, e);
-	if (r < 0)
-		return r;
-	if (r == 0)
-		portmap_put_mapping(batch, port, pod, NFT_EXCLUSIVE);
-	if (batch->record->masq_all) {
+	if (record->masq_all) {
 		struct nft_elem all = nft_elem_for("snatall", &pod->ip, NFT_OWNED);
 
 		nft_key_proto(&all, port->proto);
 		nft_key_ip(&all, &pod->ip);
 		nft_key_port(&all, port->pod_port);
-		nft_elems_add_once(&batch->elems, all);
+		nft_elems_add_once(elems, all);
 	}
-	if (batch->record->snat)
-		put_network(&batch->elems, pod);
+	if (record->snat)
+		put_network(elems, pod);
+}
+
+/* ---- ADD and CHECK --------------------------------------------------------------------------- */
+
+/* Does the container's port @there lead to another attachment, so that both share it? CHECK and
+ * repair need not ask if it leads to this attachment. A first ADD does: the address may have been
+ * that of another attachment, which still has a record.
+ * Return: 1 if so, 0 if not */
+static int is_shared(struct portmap_batch *batch, const struct nft_elem *target,
+		     struct nft_elem *there, struct hw_err *e)
+{
+	if (nft_elem_same_data(target, there) && !str_equal(batch->call->command, "ADD"))
+		return 0;
+	int r = portmap_attachments_read(batch, e);
+	return r < 0 ? r : portmap_attachments_have(&batch->others, there);
+}
+
+static int put_port(void *ctx, const struct portmap_record *record, const struct portmap_port *port,
+		    const struct hw_prefix *pod, struct hw_err *e)
+{
+	struct portmap_batch *batch = ctx;
+	struct nft_elem target = portmap_target(port, pod), there;
+
+	int r = portmap_get_port(batch, port, pod, &there, e);
+	if (r == 1)
+		r = is_shared(batch, &target, &there, e);
+	else if (r == 2)
+		r = portmap_conflict(batch->nft, &there, e);
+	if (r < 0)
+		return r;
+	if (r == 0)
+		put_mapping(&batch->elems, record, port, pod, batch->container);
+	else
+		nft_elems_add_once(&batch->elems, portmap_sharing_elem(batch->container));
+	if (port->host.family) {
+		struct nft_elem host = nft_elem_for("hostip", &port->host, NFT_SHARED);
+
+		nft_key_ip(&host, &port->host);
+		nft_elems_add_once(&batch->elems, host);
+	}
+	put_address(&batch->elems, record, port, pod);
 	return 0;
 }
 
-static int fill_batch(struct portmap_batch *batch, struct hw_err *e)
+static int put_all(void *ctx, struct hw_err *e)
 {
-	batch->elems.n = 0;
-	return portmap_for_each_port(batch, put_port, e);
+	struct portmap_batch *batch = ctx;
+
+	batch->has_hosts = false;
+	return portmap_for_each_port(batch->record, put_port, batch, e);
 }
 
-/* ---- adding ---------------------------------------------------------------------------------- */
+/* ---- DEL ------------------------------------------------------------------------------------- */
 
-/* Return: 1 if the transaction can be tried again, 0 if another container has the port */
-static int can_retry(struct portmap_batch *batch, const struct nft_conflict *clash,
-		     struct hw_err *e)
+/* Does the container's port @there lead to this attachment? */
+static bool is_mine(const struct portmap_batch *batch, const struct nft_elem *target,
+		    struct nft_elem *there)
 {
-	const struct nft_elem *wanted = &batch->elems.v[clash->index];
-	bool is_number = (wanted->mode == NFT_EXCLUSIVE && str_starts(wanted->set, "holder")) ||
-			 (wanted->mode == NFT_ABSENT && str_starts(wanted->set, "upto"));
-
-	if (is_number || portmap_attachments_has(&batch->others, clash->there.owner))
-		return 1;
-	int r = portmap_attachments_read(batch, e);
-	return r < 0 ? r : portmap_attachments_has(&batch->others, clash->there.owner);
+	return batch->no_address ? !portmap_attachments_have(&batch->others, there)
+				 : nft_elem_same_data(target, there);
 }
 
-/* Return: 0 if added, 1 if the caller should try again, or a negative errno */
-static int try_add(struct portmap_batch *batch, struct hw_err *e)
+static int put_mine(void *ctx, const struct portmap_record *record, const struct portmap_port *port,
+		    const struct hw_prefix *pod, struct hw_err *e)
 {
-	struct nft_conflict clash = { 0 };
+	struct portmap_batch *batch = ctx;
+	struct nft_elem target = portmap_target(port, pod), there;
 
-	int r = fill_batch(batch, e);
-	if (r >= 0)
-		r = portmap_for_each_port(batch, portmap_put_claim, e);
-	if (r < 0 || !batch->elems.n)
-		return r;
-	r = nft_add(batch->nft, batch->elems.v, batch->elems.n, batch->elems.owner, &clash, e);
-	if (r != -EEXIST)
-		return r;
-	r = can_retry(batch, &clash, e);
-	return r == 0 ? portmap_conflict(batch->nft, &clash.there, e) : r;
-}
-
-static int add_elements(struct portmap_batch *batch, struct hw_err *e)
-{
-	/* Create the chains even if the attachment only waits for its ports: CHECK expects them,
-	 * and invalid conditions must make this ADD fail, not a later transfer. */
-	int r = batch->record->entries.n ? portmap_chains_create(batch->nft, batch->record, e) : 0;
-
+	int r = portmap_get_port(batch, port, pod, &there, e);
 	if (r < 0)
 		return r;
-	r = 1;
-	for (int tries = 0; r > 0 && tries < TRIES; tries++)
-		r = try_add(batch, e);
-	if (r > 0)
-		return err_text(e, -EAGAIN,
-				"gave up after %d attempts: other processes change the same host "
-				"ports all the time",
-				TRIES);
+	if (r == 1 && is_mine(batch, &target, &there))
+		put_mapping(&batch->mine, record, port, pod, there.owner);
+	put_address(&batch->mine, record, port, pod);
+	return 0;
+}
+
+static int put_transferred(void *ctx, const struct portmap_record *record,
+			   const struct portmap_port *port, const struct hw_prefix *pod,
+			   struct hw_err *e)
+{
+	struct portmap_batch *batch = ctx;
+	struct nft_elem target = portmap_target(port, pod);
+
+	(void)e;
+	if (nft_elems_has(&batch->mine, &target) && !nft_elems_has(&batch->transferred, &target))
+		put_mapping(&batch->transferred, record, port, pod, batch->container);
+	return 0;
+}
+
+static void put_gone(struct nft_elems *elems, struct nft_elem elem)
+{
+	elem.mode = NFT_GONE;
+	nft_elems_add(elems, elem);
+}
+
+/* Reads the other attachments of the container if they may get ports of this one, and creates their
+ * chains: the rules may have been flushed since. */
+static int prepare_transfer(struct portmap_batch *batch, struct hw_err *e)
+{
+	struct nft_elem sharing = portmap_sharing_elem(batch->container), found;
+
+	int r = nft_get(batch->nft, &sharing, &found, e);
+	if (r < 0 || (r == 0 && !batch->no_address))
+		return r;
+	r = portmap_attachments_read(batch, e);
+	for (size_t i = 0; r >= 0 && i < batch->others.n; i++)
+		r = portmap_chains_create(batch->nft, &batch->others.v[i].record, e);
 	return r;
 }
 
-/* ---- deleting -------------------------------------------------------------------------------- */
-
-/* Deletes the elements of the batch, except those in @keep. @keep: NULL: delete all */
-static int delete_elements(struct portmap_batch *batch, const struct nft_elems *keep,
-			   struct hw_err *e)
+static int put_deletions(void *ctx, struct hw_err *e)
 {
-	struct nft_elems *elems = &batch->elems;
-	size_t n = 0;
+	struct portmap_batch *batch = ctx;
+	const struct portmap_attachments *others = &batch->others;
 
-	int r = fill_batch(batch, e);
+	batch->mine.n = batch->transferred.n = 0;
+	int r = prepare_transfer(batch, e);
 	if (r >= 0)
-		r = portmap_for_each_port(batch, portmap_find_claims, e);
-	if (r >= 0 && batch->shared)
-		r = portmap_transfer_ports(batch, keep, e);
-	for (size_t i = 0; i < elems->n; i++)
-		if (!keep || !nft_elems_has(keep, &elems->v[i]))
-			elems->v[n++] = elems->v[i];
-	return r < 0 || !n ? r : nft_del(batch->nft, elems->v, n, elems->owner, e);
-}
-
-/* Deletes the elements of @record that are not in @keep. */
-static int delete_except(const struct portmap_batch *keep, const struct portmap_record *record,
-			 struct hw_err *e)
-{
-	AUTO(batch_done) struct portmap_batch batch;
-
-	batch_init(&batch, keep->call, record, keep->nft);
-	return delete_elements(&batch, &keep->elems, e);
-}
-
-/* After a failed ADD: tries to add the previous elements and to delete the new ones. */
-static void restore_previous(const struct portmap_batch *failed,
-			     const struct portmap_record *previous)
-{
-	AUTO(batch_done) struct portmap_batch batch;
-	struct hw_err ignored;
-
-	batch_init(&batch, failed->call, previous, failed->nft);
-	if (add_elements(&batch, &ignored) >= 0)
-		(void)delete_except(&batch, failed->record, &ignored);
+		r = portmap_for_each_port(batch->record, put_mine, batch, e);
+	for (size_t i = 0; r >= 0 && i < others->n; i++)
+		r = portmap_for_each_port(&others->v[i].record, put_transferred, batch, e);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < batch->mine.n; i++)
+		if (batch->mine.v[i].mode != NFT_SHARED &&
+		    !nft_elems_has(&batch->transferred, &batch->mine.v[i]))
+			put_gone(&batch->elems, batch->mine.v[i]);
+	for (size_t i = 0; i < batch->transferred.n; i++)
+		nft_elems_add(&batch->elems, batch->transferred.v[i]);
+	if (others->read && others->n < 2)
+		put_gone(&batch->elems, portmap_sharing_elem(batch->container));
+	return 0;
 }
 
 /* ---- UDP ------------------------------------------------------------------------------------- */
 
-/* A UDP flow has no end: as long as packets arrive, conntrack would use the old target. */
-static int flush_udp_port(struct portmap_batch *batch, const struct portmap_port *port,
-			  const struct hw_prefix *pod, struct hw_err *e)
+/* A UDP flow has no end: as long as packets arrive, conntrack would use the old target. The entries
+ * are kept if the port leads elsewhere, unless this DEL has transferred it. An error is only
+ * logged: the entries expire when no packets arrive for some time. */
+static int flush_udp_port(void *ctx, const struct portmap_record *record,
+			  const struct portmap_port *port, const struct hw_prefix *pod,
+			  struct hw_err *e)
 {
+	struct portmap_batch *batch = ctx;
 	struct conntrack_tuple tuple = { .family = pod->ip.family,
 					 .proto = IPPROTO_UDP,
 					 .dst = port->host,
 					 .dport = port->host_port };
-	struct nft_elem mapping;
+	struct nft_elem target = portmap_target(port, pod), there;
 
+	(void)record;
 	if (port->proto != IPPROTO_UDP)
 		return 0;
-	/* r > 0: another attachment has the port, possibly only on some addresses of the host */
-	int r = portmap_find_mapping(batch->nft, port, pod, &mapping, e);
-	if (r > 0)
-		r = !str_equal(mapping.owner, batch->elems.owner);
-	else if (r == 0 && !port->host.family)
-		r = portmap_is_claimed_by_others(batch, port, pod, e);
+	int r = portmap_get_port(batch, port, pod, &there, e);
+	if (r == 1)
+		r = !nft_elem_same_data(&target, &there) &&
+		    !nft_elems_has(&batch->transferred, &target);
 	if (r == 0)
 		r = conntrack_flush(nft_socket(batch->nft), &tuple, e);
 	if (r < 0)
@@ -271,66 +331,51 @@ static int flush_udp_port(struct portmap_batch *batch, const struct portmap_port
 	return 0;
 }
 
-void portmap_flush_udp(struct portmap_batch *batch)
+static void flush_udp(struct portmap_batch *batch)
 {
 	struct hw_err ignored;
 
-	(void)portmap_for_each_port(batch, flush_udp_port, &ignored);
+	(void)portmap_for_each_port(batch->record, flush_udp_port, batch, &ignored);
 }
 
 /* ---- used by the verbs ----------------------------------------------------------------------- */
 
 int portmap_rules_add(const struct hw_call *call, struct hw_err *e)
 {
-	const struct portmap_record *record = call->created, *earlier = call->earlier;
-	AUTO(nft_close) struct nft *nft = NULL;
 	AUTO(batch_done) struct portmap_batch batch;
 
-	batch_init(&batch, call, record, NULL);
-	if (!record->entries.n && !earlier)
+	batch_init(&batch, call, call->created);
+	if (!batch.record->entries.n)
 		return 0;
-	int r = nft_open(&nft, e);
-	if (r < 0)
-		return r;
-	batch.nft = nft;
-	r = add_elements(&batch, e);
-	if (r >= 0 && earlier)
-		r = delete_except(&batch, earlier, e);
-	if (r < 0 && earlier)
-		restore_previous(&batch, earlier);
+	int r = nft_open(&batch.nft, e);
+	/* Create the chains even if all ports are shared: CHECK expects them, and invalid
+	 * conditions must make this ADD fail, not a later transfer. */
 	if (r >= 0)
-		portmap_flush_udp(&batch);
-	return r;
-}
-
-static int delete_record(const struct hw_call *call, const struct portmap_record *record,
-			 struct nft *nft, struct hw_err *e)
-{
-	AUTO(batch_done) struct portmap_batch batch;
-
-	batch_init(&batch, call, record, nft);
-	int r = delete_elements(&batch, NULL, e);
+		r = portmap_chains_create(batch.nft, batch.record, e);
 	if (r >= 0)
-		portmap_flush_udp(&batch);
+		r = nft_update(batch.nft, &batch.elems, put_all, &batch, e);
+	if (r >= 0)
+		flush_udp(&batch);
 	return r;
 }
 
 int portmap_rules_del(const struct hw_call *call, const struct portmap_record *record,
 		      struct hw_err *e)
 {
-	AUTO(portmap_record_done) struct portmap_record earlier = { 0 };
-	AUTO(nft_close) struct nft *nft = NULL;
-	struct hw_err ignored;
+	AUTO(batch_done) struct portmap_batch batch;
 
-	if (record->earlier)
-		(void)hw_field_decode(portmap_record_fields, record->earlier,
-				      strlen(record->earlier), &earlier, &ignored);
-	if (!record->entries.n && !earlier.entries.n)
+	batch_init(&batch, call, record);
+	batch.no_address = !call->recorded && !call->prev;
+	if (!record->entries.n)
 		return 0;
-	int r = nft_open(&nft, e);
+	int r = nft_open(&batch.nft, e);
 	if (r >= 0)
-		r = delete_record(call, record, nft, e);
-	return r < 0 ? r : delete_record(call, &earlier, nft, e);
+		r = nft_update(batch.nft, &batch.elems, put_deletions, &batch, e);
+	if (r == -EPROTONOSUPPORT)
+		return 0;
+	if (r >= 0)
+		flush_udp(&batch);
+	return r;
 }
 
 int portmap_rules_sweep(const struct hw_call *call, struct hw_err *e)
@@ -347,32 +392,19 @@ int portmap_rules_sweep(const struct hw_call *call, struct hw_err *e)
 	return r;
 }
 
-static int check_elements(struct portmap_batch *batch, struct hw_err *e)
-{
-	int r = fill_batch(batch, e);
-	if (r >= 0)
-		r = nft_check(batch->nft, batch->elems.v, batch->elems.n, batch->elems.owner, e);
-	return r < 0 ? r : portmap_for_each_port(batch, portmap_check_claim, e);
-}
-
 int portmap_rules_check(const struct hw_call *call, const struct portmap_record *record,
 			struct hw_err *e)
 {
-	AUTO(nft_close) struct nft *nft = NULL;
 	AUTO(batch_done) struct portmap_batch batch;
-	struct hw_err ignored;
+	const struct nft_elems *elems = &batch.elems;
 
-	batch_init(&batch, call, record, NULL);
+	batch_init(&batch, call, record);
 	if (!record->entries.n)
 		return 0;
-	int r = nft_open(&nft, e);
-	if (r < 0)
-		return r;
-	batch.nft = nft;
-	r = check_elements(&batch, e);
-	/* The owner of the port may be another attachment of the same container: read these
-	 * attachments, and check again. */
-	if (r < 0 && portmap_attachments_read(&batch, &ignored) > 0)
-		r = check_elements(&batch, e);
-	return r < 0 ? r : portmap_chains_check(nft, record, e);
+	int r = nft_open(&batch.nft, e);
+	if (r >= 0)
+		r = put_all(&batch, e);
+	if (r >= 0)
+		r = nft_check(batch.nft, elems->v, elems->n, elems->owner, e);
+	return r < 0 ? r : portmap_chains_check(batch.nft, record, e);
 }

@@ -92,19 +92,16 @@ void tuning_backup_fill(struct tuning_backup *b, const struct tuning *t, const s
 {
 	char mac[HW_MAC_TEXT];
 
-	if (t->mac.len && !b->mac)
-		b->mac = str_copy(hw_mac_format(&link->mac, mac));
-	if (t->mtu && !b->mtu)
-		b->mtu = (int)link->mtu;
-	if (t->promisc && !b->has_promisc)
-		b->promisc = link->flags & IFF_PROMISC;
-	if (t->has_allmulti && !b->has_allmulti)
-		b->allmulti = link->flags & IFF_ALLMULTI;
-	if (t->has_txqlen && !b->has_txqlen)
-		b->txqlen = (int)link->txqlen;
-	b->has_promisc |= t->promisc;
-	b->has_allmulti |= t->has_allmulti;
-	b->has_txqlen |= t->has_txqlen;
+	*b = (struct tuning_backup){
+		.mac = t->mac.len ? str_copy(hw_mac_format(&link->mac, mac)) : NULL,
+		.mtu = t->mtu ? (int)link->mtu : 0,
+		.has_promisc = t->promisc,
+		.promisc = link->flags & IFF_PROMISC,
+		.has_allmulti = t->has_allmulti,
+		.allmulti = link->flags & IFF_ALLMULTI,
+		.has_txqlen = t->has_txqlen,
+		.txqlen = (int)link->txqlen,
+	};
 }
 
 void tuning_backup_done(struct tuning_backup *b)

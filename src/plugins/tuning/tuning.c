@@ -9,9 +9,6 @@
  *        DATADIR/<container>_<interface>.json, so that upstream's DEL can undo our
  *        ADD, and our DEL can undo upstream's ADD. The former values of sysctls, which
  *        upstream does not restore, are saved in the attachment record.
- *        A second ADD for the same attachment keeps the saved values from before the
- *        first one. If the second ADD fails, it restores the values of the first one
- *        and keeps its backup file.
  * Rules: DEL succeeds if the interface or the namespace no longer exists. It fails
  *        only if a later DEL may succeed.
  */
@@ -39,12 +36,12 @@ static const struct hw_field tuning_record_fields[] = {
 	{ 0 },
 };
 
-static const char *find_value(const struct hw_map *map, const char *key)
+static bool has_key(const struct hw_map *map, const char *key)
 {
 	for (size_t i = 0; i < map->n; i++)
 		if (str_equal(map->keys[i], key))
-			return map->values[i];
-	return NULL;
+			return true;
+	return false;
 }
 
 static void add_value(struct hw_map *map, const char *key, const char *value)
@@ -78,52 +75,21 @@ static int open_link(struct tuning_target *target, const char *ifname, struct hw
 	return r < 0 ? r : link_get(target->nl, ifname, &target->link, e);
 }
 
-/* The values just before this ADD. If it repeats an earlier ADD and fails, it restores them. */
-struct tuning_former {
-	struct hw_map sysctl;
-	struct tuning_backup link;
-	struct tuning_backup file; /* the backup file of the earlier ADD */
-	bool has_file;
-};
-
-static void former_done(struct tuning_former *f)
+/* Saves the former values in the record, before any sysctl is changed. */
+static int record_sysctls(struct hw_call *call, const struct tuning_target *target,
+			  const struct tuning *t, struct hw_err *e)
 {
-	field_map_free(&f->sysctl);
-	tuning_backup_done(&f->link);
-	tuning_backup_done(&f->file);
-}
-AUTO_VALUE_DEFINE(former_done, struct tuning_former);
+	struct tuning_record *record = call->created;
 
-static int read_former(struct tuning_former *f, const struct hw_call *call,
-		       const struct tuning_target *target, const struct tuning *t, struct hw_err *e)
-{
 	for (size_t i = 0; i < t->n_sysctls; i++) {
 		autofree char *value = NULL;
 
 		int r = sysctl_read(target->netns, t->sysctls[i].path, &value, e);
 		if (r < 0 && r != -EACCES) /* -EACCES: the sysctl is write-only */
 			return r;
-		if (value)
-			add_value(&f->sysctl, t->sysctls[i].path, value);
+		if (value && !has_key(&record->sysctl, t->sysctls[i].path))
+			add_value(&record->sysctl, t->sysctls[i].path, value);
 	}
-	tuning_backup_fill(&f->link, t, &target->link);
-	int r = call->earlier ? tuning_backup_read(call, &f->file, e) : 0;
-	f->has_file = r > 0;
-	return r;
-}
-
-/* Saves the former values in the record, before any sysctl is changed. Former values that an
- * earlier ADD saved take precedence. */
-static int record_sysctls(struct hw_call *call, const struct tuning_former *f, struct hw_err *e)
-{
-	const struct tuning_record *earlier = call->earlier;
-	struct tuning_record *record = call->created;
-
-	for (size_t i = 0; earlier && i < earlier->sysctl.n; i++)
-		add_value(&record->sysctl, earlier->sysctl.keys[i], earlier->sysctl.values[i]);
-	for (size_t i = 0; i < f->sysctl.n; i++)
-		if (!find_value(&record->sysctl, f->sysctl.keys[i]))
-			add_value(&record->sysctl, f->sysctl.keys[i], f->sysctl.values[i]);
 	return hw_record_save(call, e);
 }
 
@@ -133,11 +99,8 @@ static int change_link(struct hw_call *call, struct tuning_target *target, const
 	AUTO(tuning_backup_done) struct tuning_backup backup = { 0 };
 	char mac[HW_MAC_TEXT];
 
-	int r = call->earlier ? tuning_backup_read(call, &backup, e) : 0;
-	if (r < 0)
-		return r;
 	tuning_backup_fill(&backup, t, &target->link);
-	r = tuning_backup_write(call, &backup, e);
+	int r = tuning_backup_write(call, &backup, e);
 	if (r < 0)
 		return r;
 	if (t->mac.len)
@@ -164,34 +127,16 @@ static int change_link(struct hw_call *call, struct tuning_target *target, const
 	return 0;
 }
 
-/* Called when a repeated ADD has failed: restores the values and the backup file of the earlier
- * ADD. */
-static int restore_earlier(const struct hw_call *call, const struct tuning_former *f,
-			   struct hw_err *e)
-{
-	struct hw_err failed;
-
-	int r = tuning_restore(call, &f->sysctl, &f->link, &failed);
-	if (r >= 0)
-		r = f->has_file ? tuning_backup_write(call, &f->file, &failed)
-				: tuning_backup_remove(call, &failed);
-	return r < 0 ? err_details(e, "undo also failed: %s", failed.msg) : e->code;
-}
-
 static int apply_changes(struct hw_call *call, struct tuning_target *target, const struct tuning *t,
 			 struct hw_err *e)
 {
-	AUTO(former_done) struct tuning_former former = { 0 };
+	int r = record_sysctls(call, target, t, e);
 
-	int r = read_former(&former, call, target, t, e);
-	if (r < 0)
-		return r;
-	r = record_sysctls(call, &former, e);
 	for (size_t i = 0; r >= 0 && i < t->n_sysctls; i++)
 		r = sysctl_write(target->netns, t->sysctls[i].path, t->sysctls[i].value, e);
-	if (r >= 0 && tuning_has_attributes(t))
-		r = change_link(call, target, t, e);
-	return r < 0 && call->earlier ? restore_earlier(call, &former, e) : r;
+	if (r < 0 || !tuning_has_attributes(t))
+		return r;
+	return change_link(call, target, t, e);
 }
 
 static int tuning_add(struct hw_call *call, struct hw_err *e)

@@ -83,14 +83,13 @@ struct tuning_backup {
 	int txqlen;
 };
 
-/* Read the backup file of an earlier ADD. A malformed file is treated as empty.
+/* Read the backup file that the ADD wrote. A malformed file is treated as empty.
  * Return: 1 if the file exists, 0 if not */
 int tuning_backup_read(const struct hw_call *call, struct tuning_backup *ret, struct hw_err *e);
 int tuning_backup_write(const struct hw_call *call, const struct tuning_backup *b,
 			struct hw_err *e);
 int tuning_backup_remove(const struct hw_call *call, struct hw_err *e);
-/* Store in @b the current values of the attributes that @t changes, except values that @b already
- * has. */
+/* Store in @b the current values of the attributes that @t changes. @b needs tuning_backup_done(). */
 void tuning_backup_fill(struct tuning_backup *b, const struct tuning *t, const struct link *link);
 void tuning_backup_done(struct tuning_backup *b);
 
