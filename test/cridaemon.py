@@ -69,7 +69,7 @@ class Daemon:
         return (self.dir / "log").read_text()
 
     def logged(self, text, times=1):
-        wait_until(lambda: self.log().count(text) >= times)
+        wait_until(lambda: self.log().count(text) >= times, self.log)
 
     def signal(self, number):
         self.process.send_signal(number)

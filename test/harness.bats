@@ -275,6 +275,19 @@ two_files() {
 	[[ ${lines[0]} == *test/a.bats* ]]
 }
 
+@test "run: a table runs one case at a time, and more if it is the only file" {
+	mkdir "$tree/test/differential"
+	touch "$tree/test/differential/"{a,b}.cases
+	printf '%s\n' '#!/bin/sh' 'echo 1..1' 'echo "ok 1 $*"' 'echo "$@" >>jobs' >"$tree/test/differential/run"
+	chmod +x "$tree/test/differential/run"
+	run -0 runner --jobs 3
+	run -0 sort "$tree/jobs"
+	[ "$output" = "--jobs 1 a"$'\n'"--jobs 1 b" ]
+	rm "$tree/jobs"
+	run -0 runner --jobs 3 --filter 'a'
+	[ "$(<"$tree/jobs")" = "--jobs 3 a" ]
+}
+
 @test "run: --save-durations replaces the times of the files that ran and drops files that are gone" {
 	two_files
 	printf '%s\n' '500.0	test/a.bats' '600.0	test/b.bats' '700.0	test/gone.bats' >"$tree/test/durations.txt"

@@ -242,16 +242,16 @@ count() {
 		add
 		first=$(count)
 		# (the process keeps the old namespace, so that the new one cannot have the same inode number)
-		ip netns exec pod sleep 1000 3>&- &
+		ip netns exec pod sleep infinity 3>&- &
 		process=$!
-		until [ "$(readlink /proc/$process/ns/net)" != "$(readlink /proc/self/ns/net)" ]; do sleep 0.01; done
+		wait_until eval "! test /proc/$process/ns/net -ef /proc/self/ns/net"
 		ip netns del pod
 		ip netns add pod
 		add
 		check
 		wait_for_plugins
 		[ "$(count)" = "$first" ]
-		kill $process
+		kill "$process"
 		del
 		[ -z "$(find /run/hawser/attachments -type f)" ]
 		[ -z "$(ip link show type veth)" ]
