@@ -14,7 +14,7 @@
 #include "base/mem.h"
 
 /* Return: 0, -ENOENT if the path does not exist, -EINVAL if it is not a namespace, or another
- * negative errno. The error texts are the same as upstream's (facts 4.0.1). */
+ * negative errno. The error texts are the same as upstream's. */
 int netns_open(const char *path, int *ret_fd, struct hw_err *e);
 /* Like netns_open(), but a missing namespace is not an error; for DEL. Return: 1 if the namespace
  * was opened; 0 if the path is empty, does not exist, or is no longer a namespace; or a negative

@@ -30,7 +30,7 @@
 #include "net/rtnl/route.h"
 #include "net/rtnl/rtnl.h"
 #include "plugins/plugins.h"
-#include "plugins/pod/check.h"
+#include "plugins/pod/check-pair.h"
 #include "plugins/pod/ipam.h"
 #include "plugins/pod/link.h"
 #include "plugins/pod/rules.h"

@@ -112,7 +112,7 @@ int serve_pull_image(const void *ctx, struct rpc_call *call, const ProtobufCMess
 
 /* ---- progress ----------------------------------------------------------------------- */
 
-struct pull_progress {
+struct progress_stream {
 	struct rpc_call *call;
 	struct pull_layer *sent; /* layers as last sent to the client */
 	size_t n;
@@ -129,7 +129,7 @@ static void send_progress(void *ctx, const struct pull_layer *layers, size_t n)
 		[PULL_COMPLETE] = HAWSER__V1__LAYER_PROGRESS__STATE__DONE,
 		[PULL_PRESENT] = HAWSER__V1__LAYER_PROGRESS__STATE__PRESENT,
 	};
-	struct pull_progress *p = ctx;
+	struct progress_stream *p = ctx;
 	autofree Hawser__V1__LayerProgress *messages = mem_new((n + 1) * sizeof(*messages));
 	autofree Hawser__V1__LayerProgress **list =
 		mem_new((n + 1) * sizeof(Hawser__V1__LayerProgress *));
@@ -183,7 +183,7 @@ int serve_pull(const void *ctx, struct rpc_call *call, const ProtobufCMessage *m
 	AUTO(platform_done) struct platform platform = { 0 };
 	AUTO(reference_done) struct reference ref = { 0 };
 	autofree char *name = NULL, *with_digest = NULL;
-	struct pull_progress progress = { .call = call };
+	struct progress_stream progress = { .call = call };
 	struct pull_request request = {
 		.reference = received->image,
 		.progress = send_progress,

@@ -15,7 +15,7 @@
 #define SLOTS_MAX 8
 #define POLL_MS	  1000
 
-struct slot {
+struct range_slot {
 	CURL *curl;
 	struct curl_slist *headers;
 	int64_t first, last; /* requested bytes */
@@ -29,7 +29,7 @@ struct ring {
 	struct http *http;
 	const struct http_ranges *ranges;
 	struct url_origin origin;
-	struct slot slots[SLOTS_MAX];
+	struct range_slot slots[SLOTS_MAX];
 	size_t n;
 	size_t head;	 /* slot of the next range to pass on */
 	int64_t at;	 /* all bytes before this one were passed on */
@@ -43,7 +43,7 @@ static int set_multi_error(CURLMcode code, struct hw_err *e)
 
 static size_t on_body(char *data, size_t size, size_t n, void *ctx)
 {
-	struct slot *s = ctx;
+	struct range_slot *s = ctx;
 	size_t room = (size_t)(s->last - s->first + 1) - s->bytes.len;
 	long status = 0;
 
@@ -54,7 +54,7 @@ static size_t on_body(char *data, size_t size, size_t n, void *ctx)
 	return size * n;
 }
 
-static int slot_start(struct ring *ring, struct slot *s, struct hw_err *e)
+static int slot_start(struct ring *ring, struct range_slot *s, struct hw_err *e)
 {
 	const struct http_ranges *ranges = ring->ranges;
 	struct http_request request = { .authorization = ranges->authorization,
@@ -86,7 +86,7 @@ static int slot_start(struct ring *ring, struct slot *s, struct hw_err *e)
 	return code == CURLM_OK ? 0 : set_multi_error(code, e);
 }
 
-static void slot_stop(struct ring *ring, struct slot *s)
+static void slot_stop(struct ring *ring, struct range_slot *s)
 {
 	if (s->running)
 		curl_multi_remove_handle(ring->http->multi, s->curl);
@@ -112,7 +112,7 @@ static int end_finished_slots(struct ring *ring, struct hw_err *e)
 
 	while ((msg = curl_multi_info_read(ring->http->multi, &left))) {
 		CURLcode code = msg->data.result;
-		struct slot *s = NULL;
+		struct range_slot *s = NULL;
 
 		if (msg->msg != CURLMSG_DONE)
 			continue;
@@ -134,7 +134,7 @@ static int pass_on_complete(struct ring *ring, struct hw_err *e)
 	const struct http_ranges *ranges = ring->ranges;
 
 	for (;;) {
-		struct slot *s = &ring->slots[ring->head];
+		struct range_slot *s = &ring->slots[ring->head];
 		int r;
 
 		if (!s->complete)
@@ -166,7 +166,7 @@ int http_fetch_ranges(struct http *h, const struct http_ranges *ranges, struct h
 	if (!h->multi)
 		mem_exhausted();
 	while (ring.n < SLOTS_MAX && ring.n < (size_t)ranges->parallel) {
-		struct slot *s = &ring.slots[ring.n++];
+		struct range_slot *s = &ring.slots[ring.n++];
 
 		s->curl = curl_easy_init();
 		if (!s->curl)

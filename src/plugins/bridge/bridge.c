@@ -33,7 +33,7 @@
 #include "net/rtnl/link.h"
 #include "net/rtnl/rtnl.h"
 #include "plugins/bridge/bridge.h"
-#include "plugins/pod/check.h"
+#include "plugins/pod/check-pair.h"
 #include "plugins/pod/ipam.h"
 #include "plugins/pod/link.h"
 

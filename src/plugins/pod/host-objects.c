@@ -183,9 +183,12 @@ int host_objects_remove(int (*remove_rules)(const char *name, struct hw_err *e),
 {
 	/* veths first: they may be ports of a bridge */
 	static const char *const order[] = { "veth", "bridge", HOST_OBJECT_IPTABLES };
-	static const char *const state_dirs[] = { "host-objects", "locks", "attachments" };
+	/* version 0.1.0 wrote its notes to "furniture" */
+	static const char *const state_dirs[] = { "host-objects", "furniture", "locks",
+						  "attachments" };
 	autofree char *state = state_dir_default();
 	autofree char *notes = str_printf("%s/host-objects", state);
+	autofree char *old_notes = str_printf("%s/furniture", state);
 	AUTO(rtnl_close) struct rtnl *nl = NULL;
 	struct hw_err ignored;
 
@@ -196,6 +199,7 @@ int host_objects_remove(int (*remove_rules)(const char *name, struct hw_err *e),
 	for (size_t i = 0; i < ARRAY_SIZE(order); i++) {
 		w.kind = order[i];
 		(void)file_walk(AT_FDCWD, notes, remove_each, &w, &ignored);
+		(void)file_walk(AT_FDCWD, old_notes, remove_each, &w, &ignored);
 	}
 	if (w.failed < 0)
 		return w.failed;

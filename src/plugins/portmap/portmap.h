@@ -6,8 +6,7 @@
  * conf.c       configuration and attachment record
  * condition.c  translation of conditionsV4 and conditionsV6 to nft syntax
  * rules.c      a pod's elements in the nftables maps
- * owner.c      ownership of host ports
- * conflict.c   error message for a host port that is already in use
+ * owner.c      ownership of host ports, and the error for a port that is in use
  * chain.c      nftables chains for conditions and mark bits
  */
 #ifndef PLUGINS_PORTMAP_PORTMAP_H

@@ -20,7 +20,7 @@
 #include "net/rtnl/link.h"
 #include "net/rtnl/rtnl.h"
 #include "net/sysctl.h"
-#include "plugins/pod/check.h"
+#include "plugins/pod/check-pair.h"
 
 #define BACKUP_MAX 65536
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/pod/check.c - CHECK of the veth pair between a pod and the host
+ * plugins/pod/check-pair.c - CHECK of the veth pair between a pod and the host
  */
-#include "plugins/pod/check.h"
+#include "plugins/pod/check-pair.h"
 
 #include <errno.h>
 #include <net/ethernet.h>

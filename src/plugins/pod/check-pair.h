@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/pod/check.h - CHECK of the veth pair between a pod and the host
+ * plugins/pod/check-pair.h - CHECK of the veth pair between a pod and the host
  *
  * What:  compares both ends with the result of the ADD and with the
  *        configuration. Each kind of difference has its own message.
  */
-#ifndef PLUGINS_POD_CHECK_H
-#define PLUGINS_POD_CHECK_H
+#ifndef PLUGINS_POD_CHECK_PAIR_H
+#define PLUGINS_POD_CHECK_PAIR_H
 
 #include <hawser/plugin.h>
 
