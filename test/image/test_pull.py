@@ -481,9 +481,9 @@ def test_a_pull_fails_if_hawser_fetch_cannot_be_started(server, start, tmp_path)
     assert answer[:2] == ["error", "2"] and "No such file" in answer[2]
 
 
-def pids():
+def pids(*options):
     """Process IDs of hawser-fetch, the oldest first: supervisor, fetcher, unpackers."""
-    found = subprocess.run(["pgrep", "-x", "hawser-fetch"], stdout=subprocess.PIPE, check=False)
+    found = subprocess.run(["pgrep", *options, "-x", "hawser-fetch"], stdout=subprocess.PIPE, check=False)
     return [int(pid) for pid in found.stdout.split()]
 
 
@@ -493,12 +493,23 @@ def wait_for_pids(count):
     return pids()
 
 
+def wait_for_standby():
+    """Wait until only the two processes of a standby hawser-fetch are left; its fetcher still runs as root."""
+    found = []
+
+    def is_standby():
+        found[:] = pids()
+        return len(found) == 2 and pids("-u", "0") == found
+    wait_until(is_standby)
+    return found
+
+
 def test_a_standby_hawser_fetch_is_used_by_the_next_pull(server, start):
     image = Image()
     server.add(image)
     daemon = start()
     daemon.pull(server.host + "/app")
-    waiting = wait_for_pids(2)
+    waiting = wait_for_standby()
     other = three_layers()
     server.add(other)
     gate = Gate(server, other)
@@ -507,7 +518,7 @@ def test_a_standby_hawser_fetch_is_used_by_the_next_pull(server, start):
     assert pids()[:2] == waiting
     gate.open.set()
     assert daemon.join(1)[0] == "ok"
-    assert set(wait_for_pids(2)).isdisjoint(waiting)
+    assert set(wait_for_standby()).isdisjoint(waiting)
 
 
 @pytest.mark.parametrize("which, left", [(0, 0), (1, 1)])
@@ -515,7 +526,7 @@ def test_a_standby_process_that_was_killed_is_replaced(which, left, server, star
     server.add(Image())
     daemon = start()
     daemon.pull(server.host + "/app")
-    os.kill(wait_for_pids(2)[which], signal.SIGKILL)
+    os.kill(wait_for_standby()[which], signal.SIGKILL)
     wait_for_pids(left)
     assert daemon.pull(server.host + "/app")[0] == "ok"
 

@@ -261,18 +261,6 @@ lockers() { find /proc/[0-9]*/fd -lname "$leases/lock" 2>/dev/null | wc -l; }
 	[ "$(ls "$leases/.hawser")" = "$boot" ]
 }
 
-@test "host-local: ADD, GC and DEL work after the clock was set back" {
-	faketime=$(find /usr/lib -name libfaketime.so.1 | head -1)
-	[ -n "$faketime" ] || skip "libfaketime is not installed"
-	faketime="$(ldd "$ours" | awk '/lib[at]san/ { print $3 }') $faketime" # a sanitizer's library must be first
-	add a "$small"
-	LD_PRELOAD=$faketime FAKETIME=-10y DONT_FAKE_MONOTONIC=1 add b "$small"
-	gc "$small" '"cni.dev/valid-attachments":[{"containerID":"b","ifname":"eth0"}]'
-	[ "$(held)" = 10.1.0.3 ]
-	LD_PRELOAD=$faketime FAKETIME=-10y DONT_FAKE_MONOTONIC=1 del b "$small"
-	[ -z "$(held)" ]
-}
-
 # fill N [LAST]: create N leases, the first for 10.1.0.2, with the owners c2, c3 and so on, and without
 # index entries
 fill() {

@@ -1,84 +1,9 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 #
-# Many concurrent attachments, full disks, and a clock that was set back; with the plugins bridge and ptp,
-# both dual stack.
+# Many concurrent attachments, and full disks; with the plugins bridge and ptp, both dual stack
 bats_require_minimum_version 1.5.0
-load ../lib
-load ../state
-
-ranges='[[{"subnet": "10.NET.0.0/16"}], [{"subnet": "fd00:NET::/64"}]]'
-# shellcheck disable=SC2034 # by name
-conf_bridge='{"cniVersion": "1.1.0", "name": "on-bridge", "type": "bridge", "bridge": "br0",
-	"isDefaultGateway": true, "ipMasq": true, "ipam": {"type": "host-local", "ranges": '${ranges//NET/1}'}}'
-# shellcheck disable=SC2034
-conf_ptp='{"cniVersion": "1.1.0", "name": "on-ptp", "type": "ptp",
-	"ipMasq": true, "ipam": {"type": "host-local", "ranges": '${ranges//NET/2}'}}'
-
-setup() {
-	need ip tc nft jq
-	export CNI_PATH=$HAWSER_BUILD/cni
-	cd "$BATS_TEST_TMPDIR" || return
-}
-
-teardown() {
-	umount /var/lib/cni/networks /run/hawser 2>/dev/null || true
-	ip -all netns delete
-	rm -rf /run/hawser /var/lib/cni/*
-	nft flush ruleset
-	for link in $(ip -j link show type veth | jq -r '.[].ifname'); do ip link del "$link" || true; done
-	ip link del br0 2>/dev/null || true
-	sysctl -qw net.ipv4.ip_forward=0 net.ipv6.conf.all.forwarding=0
-}
-
-# pods FROM TO: create the namespaces pFROM to pTO
-pods() { seq -f 'netns add p%.0f' "$1" "$2" | ip -batch -; }
-
-# call VERB TYPE N [MORE]: run plugin TYPE for pod N; MORE: additional members of the configuration
-call() {
-	local conf=conf_$2
-	CNI_COMMAND=$1 CNI_CONTAINERID=c$3 CNI_NETNS=/run/netns/p$3 CNI_IFNAME=eth0 \
-		"$HAWSER_BUILD/cni/$2" <<<"${!conf%\}}${4:+, $4}}"
-}
-
-add() { call ADD "$@" >"result.$2" 2>&1; }
-del() { call DEL "$@"; }
-check() { call CHECK "$1" "$2" "\"prevResult\": $(<"result.$2")"; }
-gc() { call GC "$1" 0 "\"cni.dev/valid-attachments\": [${2-}]"; }
-type_of() { [ $(($1 % 2)) = 0 ] && echo bridge || echo ptp; }
-
-# at_once COMMAND N...: run COMMAND N for each N at the same time; fails if one of them fails
-at_once() {
-	local command=$1 n bad=0
-	local -A pids
-	shift
-	for n; do
-		"$command" "$n" &
-		pids[$n]=$!
-	done
-	for n; do
-		wait "${pids[$n]}" || { echo "$command $n failed: $(cat "result.$n")"; bad=1; }
-	done
-	return "$bad"
-}
-
-addresses() { jq -r '.ips[].address' result.*; }
-
-# left: print the links, leases and records of attachments
-left() {
-	wait_for_exit bridge ptp
-	ip -br link show type veth
-	find /run/hawser/attachments /var/lib/cni/networks ! -type d ! -name lock ! -name 'last_*' ! -name ballast
-}
-
-state() {
-	state_kernel
-	state_files /run /var/lib/cni
-	state_nft
-	state_mounts
-}
-
-# ---- many at once ---------------------------------------------------------------------
+load concurrent
 
 @test "concurrent: the first forty ADDs, at once on two networks, then forty DELs and uninstall leave nothing behind" {
 	each_add() { add "$(type_of "$1")" "$1"; }
@@ -224,38 +149,5 @@ full_disk() {
 		[ -z "$(left)" ]
 		umount /run/hawser
 		ip link del br0 2>/dev/null || true
-	done
-}
-
-# ten_years_ago COMMAND...: run COMMAND with the wall clock set back by ten years; the monotonic clock
-# does not change
-ten_years_ago() {
-	local lib
-	lib=$(find /usr/lib -name libfaketime.so.1 -print -quit)
-	[ -n "$lib" ] || skip "libfaketime is not installed"
-	# a sanitizer's library must be preloaded first
-	LD_PRELOAD="$(ldd "$HAWSER_BUILD/cni/bridge" | awk '/lib[at]san/ { print $3 }') $lib" \
-		FAKETIME=-10y DONT_FAKE_MONOTONIC=1 "$@"
-}
-
-@test "clock: all verbs work after the clock was set back" {
-	pods 1 4
-	for type in bridge ptp; do
-		add "$type" 1
-		ten_years_ago add "$type" 2
-		ten_years_ago check "$type" 1
-		check "$type" 2
-		# GC deletes invalid attachments that were added before it started, whatever the wall clock says
-		gc "$type" '{"containerID": "c2", "ifname": "eth0"}'
-		run ! check "$type" 1
-		check "$type" 2
-		add "$type" 3
-		ten_years_ago gc "$type" '{"containerID": "c3", "ifname": "eth0"}'
-		run ! check "$type" 2
-		check "$type" 3
-		ten_years_ago add "$type" 4
-		ten_years_ago del "$type" 3
-		del "$type" 4
-		[ -z "$(left)" ]
 	done
 }
