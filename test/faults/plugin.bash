@@ -6,8 +6,8 @@
 # What:  injects a fault into one verb for pod1 and repairs it: with DEL after ADD or DEL, with GC
 #        after GC (or after ADD: "ADD, then GC"), with CHECK after CHECK, which must not change
 #        anything. After the repair, the network, files, processes and mounts must be the same as
-#        result lost" is a DEL without prevResult; "again" is an ADD that replaces the attachment of a
-#        pod whose namespace no longer exists.
+#        before the fault. The verb "DEL, result lost" is a DEL without prevResult; "again" is an ADD
+#        that replaces the attachment of a pod whose namespace no longer exists.
 # How:   the configurations are in test/differential/$plugin.cases. A first ADD and DEL create the
 #        host objects (objects that are created once per host). pod2 stays attached all the time,
 #        unless the case is marked `alone`; the state of pod2 must not change.

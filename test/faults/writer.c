@@ -72,7 +72,8 @@ static int record_save(const char *dir, const char *text, struct hw_err *e)
 static int record_load(const char *dir, char **ret_text, struct hw_err *e)
 {
 	AUTO(record_done) struct record record = { 0 };
-	int r = record_read(dir, "writer", "net", attach.container_id, attach.ifname, &record, e);
+	int r = record_read(dir, "writer", "net", attach.container_id, attach.ifname, "", &record,
+			    e);
 
 	if (r > 0)
 		*ret_text = take_ptr(record.created);
@@ -81,7 +82,7 @@ static int record_load(const char *dir, char **ret_text, struct hw_err *e)
 
 static int record_delete(const char *dir, struct hw_err *e)
 {
-	return record_remove(dir, "writer", "net", attach.container_id, attach.ifname, e);
+	return record_remove(dir, "writer", "net", attach.container_id, attach.ifname, "", e);
 }
 
 static const struct writer {

@@ -206,6 +206,18 @@ add_again() {
 		CNI_COMMAND=ADD CNI_CONTAINERID=$container CNI_NETNS=/run/netns/pod CNI_IFNAME=eth0 "$HAWSER_BUILD/cni/$1"
 }
 
+@test "nothing left: a list may contain the same plugin twice" {
+	before=$(state)
+	jq '.plugins += [{type: "tuning", mtu: 1300, sysctl: {"net.core.somaxconn": "600"}}]' \
+		"$NETCONFPATH/$net.conflist" >"$BATS_TEST_TMPDIR/twice"
+	mv "$BATS_TEST_TMPDIR/twice" "$NETCONFPATH/$net.conflist"
+	cnitool add "$net" /run/netns/pod >/dev/null
+	[ "$(ip netns exec pod sysctl -n net.core.somaxconn)" = 600 ]
+	[ "$(ip -n pod -j link show eth0 | jq '.[0].mtu')" = 1300 ]
+	cnitool del "$net" /run/netns/pod
+	[ "$(state)" = "$before" ]
+}
+
 @test "nothing left: every plugin with records refuses a second ADD, and the first stays" {
 	each() {
 		chain

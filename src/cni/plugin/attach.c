@@ -40,9 +40,13 @@
 #include <sys/stat.h>
 
 #include "base/buf.h"
+#include "base/hash.h"
+#include "base/json/value.h"
 #include "base/str.h"
 #include "base/time.h"
 #include "cni/lock.h"
+
+#define ENTRY_DIGITS 16
 
 static int lock_network(const struct skel_frame *f, bool exclusive, int *ret_fd, struct hw_err *e)
 {
@@ -82,6 +86,7 @@ static int init_record(struct skel_frame *f, struct hw_err *e)
 		.network = str_copy(f->call.network),
 		.container_id = str_copy(f->call.container_id),
 		.ifname = str_copy(f->call.ifname),
+		.entry = str_copy(str_or(f->entry, "")),
 		.netns = str_copy(f->call.netns),
 		.netns_id = take_ptr(id),
 		.netns_override = f->call.netns_override,
@@ -93,16 +98,73 @@ static int init_record(struct skel_frame *f, struct hw_err *e)
 	return 0;
 }
 
+/* Hash of the plugin's own configuration, without what differs between calls. */
+static char *hash_config(const struct value *config)
+{
+	AUTO(value_free) struct value *own = value_copy(config);
+	char hex[ENTRY_DIGITS + 1];
+
+	value_remove(own, "prevResult");
+	value_remove(own, "runtimeConfig");
+	autofree char *json = value_format(own, 0);
+	hash_hex(json, ENTRY_DIGITS, hex);
+	return str_copy(hex);
+}
+
+/* Does the record have this configuration? */
+static bool has_config(const struct record *r, const char *hash)
+{
+	AUTO(value_free) struct value *config = NULL;
+	struct hw_err malformed;
+
+	if (value_parse(r->config, strlen(r->config), &config, &malformed) < 0)
+		return false;
+	autofree char *other = hash_config(config);
+	return str_equal(other, hash);
+}
+
+/*
+ * Finds the record of this entry of the network's list. The list may contain a plugin type several
+ * times: the first entry has the entry name "", the others have a hash of their configuration. If
+ * no record has the configuration of this call, it may have been changed since the ADD: then the
+ * record of the first entry is returned.
+ *
+ * Return: 1 with the record, 0 if there is no record, or a negative errno
+ */
 static int read_record(const struct skel_frame *f, struct record *ret, struct hw_err *e)
 {
-	return record_read(f->state_dir, f->plugin->name, f->call.network, f->call.container_id,
-			   f->call.ifname, ret, e);
+	autofree char *hash = hash_config(f->config);
+	AUTO(record_done) struct record first = { 0 };
+	const struct hw_call *call = &f->call;
+
+	int r = record_read(f->state_dir, f->plugin->name, call->network, call->container_id,
+			    call->ifname, "", &first, e);
+	if (r < 0)
+		return r;
+	bool found = r > 0;
+	if (!found || !has_config(&first, hash)) {
+		r = record_read(f->state_dir, f->plugin->name, call->network, call->container_id,
+				call->ifname, hash, ret, e);
+		if (r != 0 || !found)
+			return r;
+	}
+	*ret = first;
+	first = (struct record){ 0 };
+	return 1;
 }
 
 static int remove_record(const struct skel_frame *f, struct hw_err *e)
 {
 	return record_remove(f->state_dir, f->plugin->name, f->call.network, f->call.container_id,
-			     f->call.ifname, e);
+			     f->call.ifname, f->entry, e);
+}
+
+int attach_remove_record(struct hw_call *call, struct hw_err *e)
+{
+	struct skel_frame *f = (struct skel_frame *)call;
+
+	f->record_removed = true;
+	return remove_record(f, e);
 }
 
 /* Decodes the objects that the ADD created; *made stays empty if an incompatible version of the
@@ -163,6 +225,7 @@ static int call_recorded(const struct hw_plugin *plugin, const struct skel_reque
 	skel_frame_init(&f, plugin, &request);
 	decode_created(plugin, r, f.call.created);
 	f.call.recorded = true;
+	f.entry = str_copy(str_or(r->entry, ""));
 	ret = skel_frame_parse(&f, e);
 	if (ret >= 0)
 		ret = skel_frame_decode(&f, e);
@@ -173,7 +236,7 @@ static int delete_and_remove_record(struct skel_frame *f, struct hw_err *e)
 {
 	int r = call_del(f->plugin, &f->call, e);
 
-	return r < 0 ? r : remove_record(f, e);
+	return r < 0 || f->record_removed ? r : remove_record(f, e);
 }
 
 static int delete_recorded(const struct skel_frame *f, const struct record *r, struct hw_err *e)
@@ -254,9 +317,12 @@ static int add_unrecorded(struct skel_frame *f, struct hw_err *e)
  * specification does not allow an ADD without a DEL in between. If the namespace of a finished ADD
  * no longer exists, the pod has ended without a DEL.
  *
+ * A finished ADD with another configuration, earlier in the same chain, was that of another entry
+ * of the network's list with the same plugin: this entry then gets a record of its own.
+ *
  * Return: 0, or a negative errno; -EEXIST if the attachment may be in use
  */
-static int delete_earlier_add(const struct skel_frame *f, struct hw_err *e)
+static int delete_earlier_add(struct skel_frame *f, struct hw_err *e)
 {
 	AUTO(record_done) struct record found = { 0 };
 
@@ -266,6 +332,14 @@ static int delete_earlier_add(const struct skel_frame *f, struct hw_err *e)
 	r = found.finished ? is_same_netns(&found, found.netns, e) : 0;
 	if (r < 0)
 		return r;
+	if (r > 0 && f->prev && str_empty(found.entry)) {
+		autofree char *hash = hash_config(f->config);
+
+		if (!has_config(&found, hash)) {
+			f->entry = take_ptr(hash);
+			return 0;
+		}
+	}
 	if (r > 0)
 		return err_text(e, -EEXIST,
 				"plugin %s: container %s interface %s is already attached to "
@@ -305,8 +379,10 @@ int attach_add(struct skel_frame *f, struct hw_err *e)
 static int load_record(struct skel_frame *f, struct hw_err *e)
 {
 	int r = read_record(f, &f->record, e);
-	if (r > 0)
+	if (r > 0) {
 		decode_created(f->plugin, &f->record, f->call.created);
+		f->entry = str_copy(str_or(f->record.entry, ""));
+	}
 	f->call.recorded = r > 0;
 	return r;
 }
@@ -408,7 +484,7 @@ struct repair_list {
 	const struct hw_plugin *plugin; /* the plugin whose records are being listed */
 	struct repair_item {
 		const struct hw_plugin *plugin;
-		char *network, *container_id, *ifname;
+		char *network, *container_id, *ifname, *entry;
 		int64_t finished;
 	} * v;
 	size_t n;
@@ -420,6 +496,7 @@ static void repair_list_done(struct repair_list *list)
 		free(list->v[i].network);
 		free(list->v[i].container_id);
 		free(list->v[i].ifname);
+		free(list->v[i].entry);
 	}
 	free(list->v);
 }
@@ -443,6 +520,7 @@ static int list_record(void *ctx, const struct record *r, struct hw_err *e)
 		.network = str_copy(r->network),
 		.container_id = str_copy(r->container_id),
 		.ifname = str_copy(r->ifname),
+		.entry = str_copy(str_or(r->entry, "")),
 		.finished = r->finished,
 	};
 	return 0;
@@ -484,7 +562,7 @@ static int repair_one(const struct repair_list *list, const struct repair_item *
 			     time_deadline(LOCK_TIMEOUT_MS), &lock, e);
 	if (r >= 0)
 		r = record_read(list->state_dir, item->plugin->name, item->network,
-				item->container_id, item->ifname, &now, e);
+				item->container_id, item->ifname, item->entry, &now, e);
 	if (r > 0)
 		r = needs_repair(&now) ? call_recorded(item->plugin, &request, &now, repair, e) : 0;
 	return r < 0 ? err_ctx(e, "repair container %s interface %s of network %s",

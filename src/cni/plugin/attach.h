@@ -21,6 +21,9 @@ int attach_check(struct skel_frame *f, struct hw_err *e);
 int attach_gc(struct skel_frame *f, struct hw_err *e);
 int attach_status(struct skel_frame *f, struct hw_err *e);
 
+/* Removes the record before DEL ends, for a plugin that must do so while it holds a lock of its own. */
+int attach_remove_record(struct hw_call *call, struct hw_err *e);
+
 /*
  * For `hawser-plugin repair`: calls repair() for each recorded attachment of these plugins, the
  * newest last.

@@ -35,6 +35,7 @@ const struct hw_field record_fields[] = {
 	{ "network", HW_STRING, HW_AT(struct record, network), HW_REQUIRED },
 	{ "containerID", HW_STRING, HW_AT(struct record, container_id), HW_REQUIRED },
 	{ "ifname", HW_STRING, HW_AT(struct record, ifname), HW_REQUIRED },
+	{ "entry", HW_STRING, HW_AT(struct record, entry) },
 	{ "netns", HW_STRING, HW_AT(struct record, netns) },
 	{ "netnsID", HW_STRING, HW_AT(struct record, netns_id) },
 	{ "netnsOverride", HW_BOOL, HW_AT(struct record, netns_override) },
@@ -91,19 +92,20 @@ static char *network_dir(const char *state_dir, const char *plugin, const char *
 	return str_printf("%s/attachments/%s/%s", state_dir, plugin, hex);
 }
 
-static char *record_path(const char *dir, const char *container_id, const char *ifname)
+static char *record_path(const char *dir, const char *container_id, const char *ifname,
+			 const char *entry)
 {
-	const char *parts[] = { container_id, ifname };
+	const char *parts[] = { container_id, ifname, entry };
 	char hex[NAME_DIGITS + 1];
 
-	hash_parts(parts, 2, NAME_DIGITS, hex);
+	hash_parts(parts, str_empty(entry) ? 2 : 3, NAME_DIGITS, hex);
 	return str_printf("%s/%s", dir, hex);
 }
 
 int record_write(const char *state_dir, const struct record *r, struct hw_err *e)
 {
 	autofree char *dir = network_dir(state_dir, r->plugin, r->network);
-	autofree char *path = record_path(dir, r->container_id, r->ifname);
+	autofree char *path = record_path(dir, r->container_id, r->ifname, r->entry);
 	autofree char *json = hw_field_encode(record_fields, r, 0);
 
 	int ret = file_replace(AT_FDCWD, path, json, strlen(json), 0600, 0, e);
@@ -132,11 +134,11 @@ static int read_file(int dir, const char *path, struct record *ret, struct hw_er
 }
 
 int record_read(const char *state_dir, const char *plugin, const char *network,
-		const char *container_id, const char *ifname, struct record *ret_record,
-		struct hw_err *e)
+		const char *container_id, const char *ifname, const char *entry,
+		struct record *ret_record, struct hw_err *e)
 {
 	autofree char *dir = network_dir(state_dir, plugin, network);
-	autofree char *path = record_path(dir, container_id, ifname);
+	autofree char *path = record_path(dir, container_id, ifname, entry);
 	struct record found;
 
 	int r = read_file(AT_FDCWD, path, &found, e);
@@ -145,7 +147,8 @@ int record_read(const char *state_dir, const char *plugin, const char *network,
 	if (r == 0)
 		return 0;
 	if (!str_equal(found.plugin, plugin) || !str_equal(found.network, network) ||
-	    !str_equal(found.container_id, container_id) || !str_equal(found.ifname, ifname)) {
+	    !str_equal(found.container_id, container_id) || !str_equal(found.ifname, ifname) ||
+	    !str_equal(str_or(found.entry, ""), str_or(entry, ""))) {
 		record_done(&found);
 		return 0;
 	}
@@ -154,10 +157,10 @@ int record_read(const char *state_dir, const char *plugin, const char *network,
 }
 
 int record_remove(const char *state_dir, const char *plugin, const char *network,
-		  const char *container_id, const char *ifname, struct hw_err *e)
+		  const char *container_id, const char *ifname, const char *entry, struct hw_err *e)
 {
 	autofree char *dir = network_dir(state_dir, plugin, network);
-	autofree char *path = record_path(dir, container_id, ifname);
+	autofree char *path = record_path(dir, container_id, ifname, entry);
 
 	if (file_remove(AT_FDCWD, path, e) < 0)
 		return err_ctx(e, "remove attachment record");

@@ -2,8 +2,8 @@
 /*
  * cni/plugin/record.h - attachment records: what a plugin creates for an attachment
  *
- * STATE/attachments/<plugin>/<hash of network>/<hash of container and interface>,
- * a JSON object that is replaced atomically. It is written before the kernel is
+ * STATE/attachments/<plugin>/<hash of network>/<hash of container, interface and
+ * entry>, a JSON object that is replaced atomically. It is written before the kernel is
  * changed and removed when DEL has succeeded. A damaged file is treated as
  * missing; DEL and GC remove it.
  */
@@ -20,6 +20,8 @@ struct record {
 	char *network;
 	char *container_id;
 	char *ifname;
+	char *entry; /* "", or for a second plugin of the same type in the network's list a hash of
+		      * its configuration */
 	char *netns;
 	char *netns_id; /* "DEVICE:INODE" of the namespace at ADD; "": it did not exist */
 	bool netns_override;
@@ -47,11 +49,12 @@ const char *record_boot_id(void);
 int record_write(const char *state_dir, const struct record *r, struct hw_err *e);
 /* Return: 1 if found; 0 if there is no record or it is damaged; or a negative errno */
 int record_read(const char *state_dir, const char *plugin, const char *network,
-		const char *container_id, const char *ifname, struct record *ret_record,
-		struct hw_err *e);
+		const char *container_id, const char *ifname, const char *entry,
+		struct record *ret_record, struct hw_err *e);
 /* Removes a record; succeeds if it does not exist. */
 int record_remove(const char *state_dir, const char *plugin, const char *network,
-		  const char *container_id, const char *ifname, struct hw_err *e);
+		  const char *container_id, const char *ifname, const char *entry,
+		  struct hw_err *e);
 /* Return: true if any plugin has a record of this interface of the container in another network */
 bool record_in_other_network(const char *state_dir, const char *network, const char *container_id,
 			     const char *ifname);

@@ -64,6 +64,8 @@ struct skel_frame {
 	struct value *config;
 	struct hw_result *prev;
 	struct record record; /* the record of this attachment; without one, .plugin is NULL */
+	char *entry;	      /* see struct record; NULL: "" */
+	bool record_removed;  /* by attach_remove_record() */
 };
 
 /* Begins a call; @plugin and @request must outlive the frame. */

@@ -25,7 +25,7 @@ static bool has_record(const struct fixture *f, const char *container_id, struct
 	struct record r = { 0 };
 	struct hw_err e;
 
-	int found = record_read(f->place->state, "probe", "net", container_id, "eth0", &r, &e);
+	int found = record_read(f->place->state, "probe", "net", container_id, "eth0", "", &r, &e);
 	if (found < 0)
 		fail_msg("%s", e.msg);
 	if (ret)
@@ -188,6 +188,50 @@ static void second_add_is_refused(void **state)
 	}
 	expect_success(f, "DEL", CONF("1.1.0"));
 	expect_success(f, "ADD", CONF("1.1.0"));
+}
+
+#define ENTRY(n)                                                                                   \
+	"{\"cniVersion\":\"1.1.0\",\"name\":\"net\",\"type\":\"probe\",\"n\":" n ","               \
+	"\"prevResult\":{\"cniVersion\":\"1.1.0\"}}"
+
+/* A network's list may contain a plugin type several times, with different configurations. */
+static void same_plugin_twice(void **state)
+{
+	struct fixture *f = *state;
+
+	f->request.netns = OWN_NETNS;
+	f->request.netns_override = "1";
+	expect_success(f, "ADD", ENTRY("1"));
+	probe.save = "veth2";
+	expect_success(f, "ADD", ENTRY("2"));
+	free(take_ptr(probe.calls));
+	for (const char *const *conf = (const char *const[]){ ENTRY("1"), ENTRY("2"), NULL }; *conf;
+	     conf++)
+		expect_error(f, "ADD", *conf, HW_CNI_INTERNAL,
+			     "plugin probe: container c1 interface eth0 is already attached to "
+			     "network net; call DEL first");
+	assert_calls("");
+	expect_success(f, "DEL", ENTRY("2"));
+	assert_calls("DEL c1 eth0 netns=" OWN_NETNS " made=veth2;");
+	assert_true(has_record(f, "c1", NULL));
+	expect_success(f, "DEL", ENTRY("1"));
+	assert_calls("DEL c1 eth0 netns=" OWN_NETNS " made=veth1;");
+	assert_false(has_record(f, "c1", NULL));
+	/* GC deletes both, and DEL in the wrong order finds each one, too */
+	expect_success(f, "ADD", ENTRY("1"));
+	expect_success(f, "ADD", ENTRY("2"));
+	expect_success(f, "DEL", ENTRY("1"));
+	free(take_ptr(probe.calls));
+	expect_success(f, "DEL", ENTRY("2"));
+	assert_calls("DEL c1 eth0 netns=" OWN_NETNS " made=veth2;");
+	expect_success(f, "ADD", ENTRY("1"));
+	expect_success(f, "ADD", ENTRY("2"));
+	free(take_ptr(probe.calls));
+	expect_success(f, "GC", WITH_VALID("[]"));
+	expect_success(f, "GC", WITH_VALID("[]"));
+	assert_non_null(probe.calls);
+	assert_non_null(strstr(strstr(probe.calls, "DEL") + 1, "DEL"));
+	assert_null(strstr(strstr(strstr(probe.calls, "DEL") + 1, "DEL") + 1, "DEL"));
 }
 
 /* The pod ended without a DEL: the recorded path no longer exists, or leads elsewhere. */
@@ -462,6 +506,8 @@ int main(void)
 		     del_netns),
 		TEST("attach: an ADD after a finished one is refused and changes nothing",
 		     second_add_is_refused),
+		TEST("attach: a list with the same plugin twice has a record for each",
+		     same_plugin_twice),
 		TEST("attach: ADD first deletes the attachment of a pod whose namespace is gone",
 		     add_after_dead_pod),
 		TEST("attach: ADD first deletes what an unfinished ADD left behind", after_a_crash),

@@ -35,7 +35,7 @@ static void save(const struct place *p, const struct record *r)
 static int find(const struct place *p, const char *container_id, struct record *ret)
 {
 	struct hw_err e;
-	int r = record_read(p->state, "bridge", "net", container_id, "eth0", ret, &e);
+	int r = record_read(p->state, "bridge", "net", container_id, "eth0", "", ret, &e);
 
 	if (r < 0)
 		fail_msg("%s", e.msg);
@@ -123,7 +123,7 @@ static void removed(void **state)
 
 	save(p, &example);
 	for (int i = 0; i < 2; i++)
-		assert_ok(record_remove(p->state, "bridge", "net", "c1", "eth0", &e), e);
+		assert_ok(record_remove(p->state, "bridge", "net", "c1", "eth0", "", &e), e);
 	assert_int_equal(find(p, "c1", &r), 0);
 }
 
@@ -186,7 +186,7 @@ static void names_with_slashes(void **state)
 	odd.ifname = (char *)"..";
 	save(p, &odd);
 	assert_false(place_has(p, "x"));
-	assert_int_equal(record_read(p->state, "bridge", "../../../x", "a/b", "..", &r, &e), 1);
+	assert_int_equal(record_read(p->state, "bridge", "../../../x", "a/b", "..", "", &r, &e), 1);
 }
 
 struct visit {

@@ -267,7 +267,7 @@ static bool is_valid(void *ctx, const struct lease_owner *owner)
 
 		/* An attachment with an unreadable record is treated as valid. */
 		if (record_read(v->state_dir, v->plugins.v[i], v->network, owner->container_id,
-				owner->ifname, &record, &e) != 0)
+				owner->ifname, "", &record, &e) != 0)
 			return true;
 	}
 	return false;

@@ -86,7 +86,7 @@ static bool is_tuned(const struct hw_call *call)
 	struct hw_err ignored;
 
 	return access(saved, F_OK) == 0 ||
-	       record_read(state, "tuning", call->network, call->container_id, call->ifname,
+	       record_read(state, "tuning", call->network, call->container_id, call->ifname, "",
 			   &record, &ignored) > 0;
 }
 

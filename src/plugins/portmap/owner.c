@@ -51,9 +51,16 @@
 static int acquire_lock(const char *name, const char *what, int *ret_fd, struct hw_err *e)
 {
 	autofree char *state = state_dir_default();
-	autofree char *path = str_printf("%s/locks/portmap-%s", state, name);
+	autofree char *dir = str_printf("%s/locks", state);
+	autofree char *path = str_printf("%s/portmap-%s", dir, name);
 
 	int r = file_lock(AT_FDCWD, path, true, time_deadline(LOCK_TIMEOUT_MS), ret_fd, e);
+	if (r == -ENOENT) {
+		r = file_mkdirs(AT_FDCWD, dir, 0700, e);
+		if (r >= 0)
+			r = file_lock(AT_FDCWD, path, true, time_deadline(LOCK_TIMEOUT_MS), ret_fd,
+				      e);
+	}
 	if (r == -ETIMEDOUT)
 		return err_cni(
 			e, HW_CNI_TRY_AGAIN,

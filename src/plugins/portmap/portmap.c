@@ -24,7 +24,7 @@
 #include "base/hash.h"
 #include "base/str.h"
 #include "cni/lock.h"
-#include "cni/plugin/record.h"
+#include "cni/plugin/attach.h"
 #include "net/nft/foreign.h"
 #include "net/rtnl/link.h"
 #include "net/rtnl/route.h"
@@ -161,7 +161,6 @@ static int portmap_del(struct hw_call *call, struct hw_err *e)
 	AUTO(portmap_record_done) struct portmap_record from_conf = { 0 };
 	const struct portmap_record *record = call->recorded ? call->created : &from_conf;
 	const struct portmap_conf *conf = call->conf;
-	autofree char *state = state_dir_default();
 	autoclose int lock = -1;
 	struct hw_err ignored;
 
@@ -180,8 +179,7 @@ static int portmap_del(struct hw_call *call, struct hw_err *e)
 	/* Remove the record before the lock is released: another DEL of the container could
 	 * otherwise transfer a port to this attachment. */
 	if (r >= 0)
-		r = record_remove(state, "portmap", call->network, call->container_id, call->ifname,
-				  e);
+		r = attach_remove_record(call, e);
 	if (r < 0 || call->recorded || !conf->entries.n)
 		return r;
 	if (!call->prev)

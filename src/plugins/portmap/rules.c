@@ -26,6 +26,8 @@
 #include "net/conntrack.h"
 #include "plugins/portmap/portmap.h"
 
+#define CHECK_TRIES 10
+
 static void batch_init(struct portmap_batch *batch, const struct hw_call *call,
 		       const struct portmap_record *record)
 {
@@ -397,13 +399,19 @@ int portmap_rules_check(const struct hw_call *call, const struct portmap_record 
 {
 	AUTO(batch_done) struct portmap_batch batch;
 	const struct nft_elems *elems = &batch.elems;
+	int tries = CHECK_TRIES;
 
 	batch_init(&batch, call, record);
 	if (!record->entries.n)
 		return 0;
 	int r = nft_open(&batch.nft, e);
-	if (r >= 0)
+	if (r < 0)
+		return r;
+	/* -ERESTART: the owner of a port has just changed */
+	do {
+		batch.elems.n = 0;
 		r = put_all(&batch, e);
+	} while (r == -ERESTART && --tries > 0);
 	if (r >= 0)
 		r = nft_check(batch.nft, elems->v, elems->n, elems->owner, e);
 	return r < 0 ? r : portmap_chains_check(batch.nft, record, e);
