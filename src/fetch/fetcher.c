@@ -326,7 +326,7 @@ static int resolve_and_send_image(struct fetcher *f, struct hw_err *e)
 		return r;
 	r = drop_privileges(f->job.uid, e);
 	if (r < 0)
-		return r;
+		return err_replace(e, -EINVAL, -EIO); /* the request is not wrong */
 	r = f->source->resolve(f->source, &f->image, e);
 	if (r < 0)
 		return r;
