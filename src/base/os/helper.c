@@ -54,16 +54,15 @@ void helper_free(struct helper *h)
 
 	if (!h)
 		return;
-	mem_close_fd(&h->socket); /* first: the helper ends even if the kill fails */
-	if (h->child) {
+	if (h->child)
 		child_kill(h->child);
-		child_wait(h->child, &status, &ignored);
-	}
-	if (h->pid > 0) {
+	if (h->pid > 0)
 		kill(h->pid, SIGKILL);
-		while (waitpid(h->pid, NULL, 0) < 0 && errno == EINTR)
-			;
-	}
+	mem_close_fd(&h->socket); /* before the wait: the helper ends even if the kill fails */
+	if (h->child)
+		child_wait(h->child, &status, &ignored);
+	while (h->pid > 0 && waitpid(h->pid, NULL, 0) < 0 && errno == EINTR)
+		;
 	close_inherited(h);
 	for (size_t i = 0; h->argv && h->argv[i]; i++)
 		free((char *)h->argv[i]);
