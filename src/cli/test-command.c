@@ -200,6 +200,7 @@ static void test_commands(void **state)
 	assert_runs("ship image get a", &pull, "<a>");
 	assert_runs("ship image rm a b", &rm, "<a><b>");
 	assert_runs("ship image check", &check, "");
+	assert_runs("ship -- image check -a", &check, "<-a>");
 	assert_runs("ship -s pull image rm --json -- -f image", &rm, "<-f><image>");
 	assert_string_equal(given.socket, "pull");
 	assert_true(given.json);
