@@ -292,7 +292,8 @@ static char *find_arg_name(const char *args, size_t i)
 	return str_ncopy(name, strcspn(name, ".]"));
 }
 
-/* @name: the name of an argument or value, or several: "PLUGIN|NETWORK" */
+/* @name: the name of an argument or value, or several: "PLUGIN|NETWORK". What a function finds may
+ * come from a runtime: only the tables may have words with a colon at the start. */
 static void add_values(const struct program *p, struct cli *cli, const char *name, const char *word,
 		       struct hw_strings *words)
 {
@@ -303,13 +304,16 @@ static void add_values(const struct program *p, struct cli *cli, const char *nam
 	strings_split(name, '|', &names);
 	for (size_t i = 0; i < ARRAY_SIZE(tables); i++)
 		for (const struct completion *c = tables[i]; c->name; c++) {
-			AUTO(hw_strings_free) struct hw_strings fixed = { 0 };
+			AUTO(hw_strings_free) struct hw_strings found = { 0 }, fixed = { 0 };
 
 			if (!strings_has(&names, c->name))
 				continue;
 			if (c->find)
-				c->find(cli, word, words, &ignored);
-			else
+				c->find(cli, word, &found, &ignored);
+			for (size_t j = 0; j < found.n; j++)
+				if (found.v[j][0] != ':')
+					strings_add(words, found.v[j]);
+			if (found.n == 0 && c->words)
 				strings_split(c->words, ' ', &fixed);
 			for (size_t j = 0; j < fixed.n; j++)
 				strings_add(words, fixed.v[j]);
@@ -351,7 +355,13 @@ static bool is_safe_in_shell(const char *word)
 	return !strpbrk(word, " \t\n!\"#$&'()*;<>?[\\]^`{|}~");
 }
 
-/* A line with a colon tells the shell to list files. @words: the last one is incomplete */
+/* Return: true if @word tells the shell to list files */
+static bool is_file_list(const char *word)
+{
+	return str_equal(word, ":file") || str_equal(word, ":dir");
+}
+
+/* @words: the last one is incomplete */
 static int print_completions(const struct program *p, struct cli *cli, char **words)
 {
 	AUTO(hw_strings_free) struct hw_strings found = { 0 };
@@ -374,7 +384,7 @@ static int print_completions(const struct program *p, struct cli *cli, char **wo
 		return EXIT_FAILURE;
 	find_completions(p, cli, &l, n, pending, word, &found);
 	for (size_t i = 0; i < found.n; i++)
-		if (found.v[i][0] == ':' ||
+		if (is_file_list(found.v[i]) ||
 		    (str_starts(found.v[i], word) && is_safe_in_shell(found.v[i])))
 			puts(found.v[i]);
 	return EXIT_SUCCESS;

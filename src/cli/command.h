@@ -38,7 +38,8 @@ struct command {
 struct completion {
 	const char *name;  /* its name in the tables: "IMAGE" */
 	const char *words; /* separated by spaces. ":file" and ":dir": the shell lists files */
-	/* or a function that adds to @words. @word: what has been typed so far */
+	/* A function that adds to @words; if it adds none, .words are used. @word: what has been
+	 * typed so far */
 	int (*find)(struct cli *cli, const char *word, struct hw_strings *words, struct hw_err *e);
 };
 

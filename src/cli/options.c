@@ -278,6 +278,8 @@ size_t options_first_word(const struct option_entry *const *tables, char *const 
 	size_t i = 0;
 
 	while (argv[i] && is_option(argv[i])) {
+		if (str_equal(argv[i], "--"))
+			return i + 1;
 		if (takes_next_word(tables, argv[i]) && argv[i + 1])
 			i++;
 		i++;

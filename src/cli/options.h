@@ -50,7 +50,8 @@ struct option_entry {
 int options_read(const struct option_entry *const *tables, char **argv, size_t split,
 		 const struct option_entry **ret_pending, struct hw_err *e);
 /* Return: the index of the first word in @argv that is neither an option nor the value of an option in
- * @tables. An option that is not in the tables is taken for a flag. */
+ * @tables. An option that is not in the tables is taken for a flag. No word after "--" is an
+ * option. */
 size_t options_first_word(const struct option_entry *const *tables, char *const *argv);
 /* Print a line for each option. */
 void options_help(const struct option_entry *table, FILE *out);

@@ -77,7 +77,7 @@ static const struct command rm = {
 static const struct command check = {
 	.name = "image check",
 	.group = "images",
-	.args = "[FILE]",
+	.args = "[CRATE]",
 	.max_args = 1,
 	.summary = "check a file",
 	.help = "No details.\n",
@@ -94,11 +94,23 @@ static int find_images(struct cli *c, const char *word, struct hw_strings *words
 	strings_add(words, "busybox:1");
 	strings_add(words, "zoo@2");
 	strings_add(words, "zoo$(reboot)");
+	strings_add(words, ":$(reboot)");
+	strings_add(words, ":file");
+	return 0;
+}
+
+static int find_crates(struct cli *c, const char *word, struct hw_strings *words, struct hw_err *e)
+{
+	(void)c;
+	(void)e;
+	if (!*word)
+		strings_add(words, "crate");
 	return 0;
 }
 
 static const struct completion completions[] = {
 	{ "IMAGE", .find = find_images },
+	{ "CRATE", ":file", .find = find_crates },
 	{ 0 },
 };
 
@@ -188,6 +200,7 @@ static void test_commands(void **state)
 	assert_runs("ship image get a", &pull, "<a>");
 	assert_runs("ship image rm a b", &rm, "<a><b>");
 	assert_runs("ship image check", &check, "");
+	assert_runs("ship -- image check -a", &check, "<-a>");
 	assert_runs("ship -s pull image rm --json -- -f image", &rm, "<-f><image>");
 	assert_string_equal(given.socket, "pull");
 	assert_true(given.json);
@@ -226,7 +239,7 @@ static void test_argument_count(void **state)
 	assert_usage_error("ship pull", "missing argument | usage: ship [OPTIONS] pull IMAGE; run "
 					"\"ship help pull\" for help");
 	assert_usage_error("ship image check a b",
-			   "too many arguments | usage: ship [OPTIONS] image check [FILE]; run "
+			   "too many arguments | usage: ship [OPTIONS] image check [CRATE]; run "
 			   "\"ship help image check\" for help");
 	lenient.ignores_extra_args = true;
 	assert_int_equal(run(&lenient, "ship pull a b c"), 0);
@@ -271,7 +284,7 @@ static void test_help(void **state)
 		"  pull IMAGE                pull an image\n\n"
 		"images:\n"
 		"  image rm IMAGE...         remove images\n"
-		"  image check [FILE]        check a file\n\n"
+		"  image check [CRATE]       check a file\n\n"
 		"options:\n"
 		"  -s, --socket DIR                  where\n"
 		"      --json                        as JSON\n"
@@ -334,8 +347,10 @@ static void test_completion(void **state)
 		{ "-s x pull b", "busybox:1\n" },
 		{ "pull ", "busybox:1\nzoo@2\n" },
 		{ "pull a ", "" },
+		{ "pull :", "" },
 		{ "image get z", "zoo@2\n" },
 		{ "image rm a b bu", "busybox:1\n" },
+		{ "image check ", "crate\n" },
 		{ "image check x", ":file\n" },
 		{ "image check x ", "" },
 		{ "-s x", ":dir\n" },

@@ -214,6 +214,10 @@ static void test_first_word(void **state)
 		{ "-q", 1 },
 		{ "--output", 1 },
 		{ "- word", 0 },
+		{ "-- word", 1 },
+		{ "-q -- -o f word", 2 },
+		{ "-o -- word", 2 },
+		{ "--", 1 },
 	};
 
 	(void)state;

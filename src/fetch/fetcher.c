@@ -95,6 +95,7 @@ static int set_limit(int resource, rlim_t max, struct hw_err *e)
 /* Switching from root to another user drops all capabilities, permanently. */
 static int drop_privileges(uint32_t uid, struct hw_err *e)
 {
+	pid_t parent = getppid();
 	int r;
 
 	r = set_limit(RLIMIT_CORE, 0, e);
@@ -105,7 +106,9 @@ static int drop_privileges(uint32_t uid, struct hw_err *e)
 		return err_set(e, -errno, "switch to user %u", uid);
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return err_set(e, -errno, "drop privileges");
-	return helper_end_on_eof(HELPER_SOCKET, e); /* again, as the new user */
+	/* again, as the new user: the change has cleared the parent-death signal */
+	r = helper_end_with_parent(parent, e);
+	return r < 0 ? r : helper_end_on_eof(HELPER_SOCKET, e);
 }
 
 /* ---- messages -------------------------------------------------------------- */
@@ -323,7 +326,7 @@ static int resolve_and_send_image(struct fetcher *f, struct hw_err *e)
 		return r;
 	r = drop_privileges(f->job.uid, e);
 	if (r < 0)
-		return r;
+		return err_replace(e, -EINVAL, -EIO); /* the request is not wrong */
 	r = f->source->resolve(f->source, &f->image, e);
 	if (r < 0)
 		return r;

@@ -111,5 +111,8 @@ int unpack_child_read(const struct helper *unpacker, const struct fetch_job *job
 	json = str_or(step.unpacked, "");
 	if (r == 0)
 		r = unpacked_decode(json, strlen(json), ret_unpacked, e);
-	return r < 0 ? err_ctx(e, "result of the unpacker") : 0;
+	if (r == 0)
+		return 0;
+	err_replace(e, -EINVAL, -EBADMSG); /* the message is malformed, not the request */
+	return err_ctx(e, "result of the unpacker");
 }

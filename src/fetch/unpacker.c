@@ -59,7 +59,7 @@ int unpacker_run(const struct unpacker *p, struct unpacked *ret_unpacked, struct
 	if (!p->open)
 		r = confine(p->unpack.root, e);
 	if (r < 0)
-		return r;
+		return err_replace(e, -EINVAL, -EIO); /* the request is not wrong */
 	bytes = mem_new(p->chunk);
 	while ((n = read_some(p, bytes, e)) > 0) {
 		r = unpack_feed(u, bytes, (size_t)n, e);

@@ -72,10 +72,11 @@ def test_an_alias_has_the_help_of_its_command():
         assert text == hawser("help", name)[1] and 'also available as "hawser %s"' % alias in text
 
 
-def complete(*words):
+def complete(*words, compopt=":"):
     """The completions of bash for a command line; the last word is incomplete."""
     script = """source "$HAWSER_SRC/completions/hawser"; COMP_WORDS=(hawser "$@")
-                COMP_CWORD=$#; _hawser hawser; echo "${COMPREPLY[@]}" """
+                compopt() { %s; }
+                COMP_CWORD=$#; _hawser hawser; echo "${COMPREPLY[@]}" """ % compopt
     return subprocess.run(["bash", "-c", script, "bash", *words], stdout=subprocess.PIPE, check=True,
                           text=True, env=environment(PATH="%s:%s" % (HAWSER.parent, os.environ["PATH"]))
                           ).stdout.split()
@@ -105,6 +106,13 @@ def test_completion_leaves_out_names_that_the_shell_would_interpret(runtime, tmp
     runtime.methods["ListImages"] = lambda request, context: message((1, image(ID, names)))
     assert complete("--runtime", runtime.path, "rmi", "") == ["good:1"]
     assert not (tmp_path / "ran").exists()
+
+
+def test_completion_lets_bash_quote_file_names(tmp_path, monkeypatch):
+    (tmp_path / "tool.tar").touch()
+    monkeypatch.chdir(tmp_path)
+    assert complete("load", "to", compopt='echo "$@"') == ["-o", "filenames", "tool.tar"]
+    assert complete("pull", "--pl", compopt='echo "$@"') == ["--platform"]
 
 
 # ---- connection errors -------------------------------------------------------------------------

@@ -5,6 +5,7 @@
  * How:   the kernel sends SIGIO to the helper whenever something happens on its socket (O_ASYNC).
  *        The handler exits if the other end is closed. Unlike a thread that waits for EOF, this
  *        works in a process that must not have a second, less confined thread.
+ *        A fork also gets SIGKILL when its parent ends: a compromised helper can block SIGIO.
  */
 #include "base/os/helper.h"
 
@@ -16,6 +17,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -52,16 +54,15 @@ void helper_free(struct helper *h)
 
 	if (!h)
 		return;
-	mem_close_fd(&h->socket); /* first: the helper ends even if the kill fails */
-	if (h->child) {
+	if (h->child)
 		child_kill(h->child);
-		child_wait(h->child, &status, &ignored);
-	}
-	if (h->pid > 0) {
+	if (h->pid > 0)
 		kill(h->pid, SIGKILL);
-		while (waitpid(h->pid, NULL, 0) < 0 && errno == EINTR)
-			;
-	}
+	mem_close_fd(&h->socket); /* before the wait: the helper ends even if the kill fails */
+	if (h->child)
+		child_wait(h->child, &status, &ignored);
+	while (h->pid > 0 && waitpid(h->pid, NULL, 0) < 0 && errno == EINTR)
+		;
 	close_inherited(h);
 	for (size_t i = 0; h->argv && h->argv[i]; i++)
 		free((char *)h->argv[i]);
@@ -159,7 +160,7 @@ int helper_fork(int (*run)(void *arg), void *arg, const int *keep, size_t n_keep
 		struct helper **ret_helper, struct hw_err *e)
 {
 	AUTO(helper_free) struct helper *h = NULL;
-	pid_t pid;
+	pid_t parent = getpid(), pid;
 	int r;
 
 	r = helper_new(keep, n_keep, &h, e);
@@ -169,7 +170,8 @@ int helper_fork(int (*run)(void *arg), void *arg, const int *keep, size_t n_keep
 	if (pid < 0)
 		return err_set(e, -errno, "fork");
 	if (pid == 0) {
-		if (!move_inherited(h) || helper_end_on_eof(HELPER_SOCKET, e) < 0)
+		if (helper_end_with_parent(parent, e) < 0 || !move_inherited(h) ||
+		    helper_end_on_eof(HELPER_SOCKET, e) < 0)
 			_exit(EXIT_FAILURE);
 		_exit(run(arg));
 	}
@@ -259,5 +261,14 @@ int helper_end_on_eof(int socket, struct hw_err *e)
 	    fcntl(socket, F_SETOWN, getpid()) < 0 || fcntl(socket, F_SETFL, flags | O_ASYNC) < 0)
 		return err_set(e, -errno, "watch the socket");
 	exit_on_eof(SIGIO); /* it may have been closed before */
+	return 0;
+}
+
+int helper_end_with_parent(pid_t parent, struct hw_err *e)
+{
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
+		return err_set(e, -errno, "set the parent-death signal");
+	if (getppid() != parent) /* it ended before the call */
+		_exit(EXIT_SUCCESS);
 	return 0;
 }

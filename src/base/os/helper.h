@@ -7,8 +7,9 @@
  *        descriptors are HELPER_KEPT, HELPER_KEPT + 1, ..., and no other descriptor is open.
  * Rules: a helper ends as soon as our end of the socket is closed, at any point of its work, so it
  *        never outlives this process. The helper itself sees to that with helper_end_on_eof();
- *        helper_fork() calls it. A parent-death signal would not do: it is sent when the thread
- *        ends that started the process.
+ *        helper_fork() calls it, and also sets the parent-death signal, which a compromised helper
+ *        cannot block. For programs this signal would not do: it is sent when the thread ends that
+ *        started the process.
  *        A helper may be compromised: its messages are untrusted input.
  */
 #ifndef BASE_OS_HELPER_H
@@ -16,6 +17,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -63,5 +65,8 @@ AUTO_DEFINE(helper_free, struct helper);
 /* In the helper: exit with status 0 when the other end of @socket is closed. To be called again
  * after a change of the user ID. */
 int helper_end_on_eof(int socket, struct hw_err *e);
+/* In a helper of helper_fork(): be killed when the process @parent ends. To be called again after a
+ * change of the user ID, with the getppid() from before. Exits if @parent has already ended. */
+int helper_end_with_parent(pid_t parent, struct hw_err *e);
 
 #endif

@@ -28,6 +28,7 @@
 #include "base/time.h"
 
 #define LONG_MS 60000 /* reached only if a test fails */
+#define NOBODY	65534
 
 static struct helper *start_script(const char *text, const int *keep, size_t n_keep)
 {
@@ -219,6 +220,30 @@ static int sleep_forever(void *arg)
 		time_sleep(*(int *)arg);
 }
 
+/* Like a compromised helper, which can block SIGIO. */
+static int block_and_sleep(void *arg)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGIO);
+	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+		return 1;
+	return sleep_forever(arg);
+}
+
+static int block_and_sleep_as_nobody(void *arg)
+{
+	pid_t parent = getppid();
+	struct hw_err e;
+
+	if (geteuid() == 0 && setresuid(NOBODY, NOBODY, NOBODY) < 0)
+		return 1;
+	if (helper_end_with_parent(parent, &e) < 0)
+		return 1;
+	return block_and_sleep(arg);
+}
+
 struct parent {
 	int (*run)(void *arg);
 	int end[2]; /* a pipe; the write end is kept by the helper */
@@ -281,6 +306,13 @@ static void sleeping_helper_ends(void **state)
 {
 	(void)state;
 	helper_ends_with_killed_parent(sleep_forever);
+}
+
+static void helper_that_blocks_signals_ends(void **state)
+{
+	(void)state;
+	helper_ends_with_killed_parent(block_and_sleep);
+	helper_ends_with_killed_parent(block_and_sleep_as_nobody);
 }
 
 static void *start_in_thread(void *arg)
@@ -356,6 +388,8 @@ int main(void)
 		  computing_helper_ends },
 		{ "helper: a helper that sleeps ends when its parent is killed",
 		  sleeping_helper_ends },
+		{ "helper: a helper that blocks signals ends when its parent is killed",
+		  helper_that_blocks_signals_ends },
 		{ "helper: a helper continues when the thread ends that started it",
 		  helper_outlives_the_thread },
 		{ "helper: helper_free() ends the process", freed_helper_has_ended },

@@ -57,7 +57,7 @@ static const struct option_entry options[] = {
 
 static const struct completion completions[] = {
 	{ "NETWORK", .find = complete_networks },
-	{ "NETNS", .find = complete_netns },
+	{ "NETNS", ":file", .find = complete_netns },
 	{ "NAME", "eth0 eth1 net1" },
 	{ "DIR[:DIR...]", ":dir" },
 	{ 0 },

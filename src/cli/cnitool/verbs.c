@@ -249,16 +249,14 @@ const struct command del_command = {
 		"  cnitool del demo /run/netns/pod\n",
 };
 
-/* The named namespaces, or files if a part of the path has been typed. */
+/* The named namespaces, or none if a part of the path has been typed: then files are listed. */
 int complete_netns(struct cli *t, const char *word, struct hw_strings *words, struct hw_err *e)
 {
 	glob_t found;
 
 	(void)t;
 	(void)e;
-	if (*word) {
-		strings_add(words, ":file");
-	} else if (glob("/run/netns/*", 0, NULL, &found) == 0) {
+	if (!*word && glob("/run/netns/*", 0, NULL, &found) == 0) {
 		for (size_t i = 0; i < found.gl_pathc; i++)
 			strings_add(words, found.gl_pathv[i]);
 		globfree(&found);

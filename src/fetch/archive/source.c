@@ -83,6 +83,8 @@ static int resolve(struct source *source, struct resolved_image *ret_image, stru
 	sha256_free(sha256_new());
 	if (!source->job->unconfined)
 		r = confine_reader(e);
+	if (r < 0)
+		r = err_replace(e, -EINVAL, -EIO); /* the request is not wrong */
 	if (r == 0)
 		r = reject_compressed(s->fd, e);
 	if (r == 0)

@@ -168,7 +168,10 @@ int job_send_table(int fd, enum job_type type, const struct hw_field *table, con
 int job_decode(const struct job_message *m, const struct hw_field *table, void *out,
 	       struct hw_err *e)
 {
-	return hw_field_decode(table, str_or(m->data.data, ""), m->data.len, out, e);
+	int r = hw_field_decode(table, str_or(m->data.data, ""), m->data.len, out, e);
+
+	/* -EINVAL would mean that the client's request is wrong */
+	return r < 0 ? err_replace(e, -EINVAL, -EBADMSG) : r;
 }
 
 /* ---- errors ---------------------------------------------------------------- */

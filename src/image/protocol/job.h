@@ -209,12 +209,12 @@ struct job_answer {
  * -EBADMSG: another message; or another negative errno */
 int job_receive_answer(struct helper *h, const struct job_answer *answer,
 		       struct job_message *ret_message, struct hw_err *e);
-/* Decode the JSON payload of a message. */
+/* Decode the JSON payload of a message. Return: 0; -EBADMSG: malformed */
 int job_decode(const struct job_message *m, const struct hw_field *table, void *out,
 	       struct hw_err *e);
 
 int job_send_failed(int fd, const struct hw_err *why, int idle_ms, struct hw_err *e);
-/* Decode the error of a FAILED message into @e. Return: its negative errno; -EINVAL: malformed */
+/* Decode the error of a FAILED message into @e. Return: its negative errno; -EBADMSG: malformed */
 int job_decode_failed(const struct job_message *m, struct hw_err *e);
 
 AUTO_VALUE_DEFINE(job_done, struct fetch_job);

@@ -56,6 +56,20 @@ static void test_round_trip(void **state)
 	assert_true(received.size == INT64_MAX);
 }
 
+static void test_malformed_payloads(void **state)
+{
+	static const char *const cases[] = { "", "{}", "[]", "{\"layer\":-1}", "{\"layer\":1" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct job_message m = { .data = { (char *)cases[i], strlen(cases[i]), 0 } };
+		AUTO(job_step_done) struct job_step step = { 0 };
+		struct hw_err e;
+
+		assert_int_equal(job_decode(&m, job_step_fields, &step, &e), -EBADMSG);
+	}
+}
+
 static void test_descriptor(void **state)
 {
 	AUTO(job_message_done) struct job_message m = { .fd = -1 };
@@ -205,7 +219,8 @@ static void test_malformed_errors(void **state)
 		struct job_message m = { .data = { (char *)cases[i], strlen(cases[i]), 0 } };
 		struct hw_err e;
 
-		assert_true(job_decode_failed(&m, &e) < 0);
+		assert_int_equal(job_decode_failed(&m, &e), -EBADMSG);
+		assert_int_equal(e.code, -EBADMSG);
 		assert_non_null(strstr(e.msg, "malformed FAILED message"));
 	}
 }
@@ -289,6 +304,8 @@ int main(void)
 		  setup, teardown, NULL },
 		{ "job: a malformed message is rejected", test_malformed_messages, NULL, NULL,
 		  NULL },
+		{ "job: a malformed payload is not an error of the client",
+		  test_malformed_payloads },
 		{ "job: an error is received as one line with its code", test_error, setup,
 		  teardown, NULL },
 		{ "job: a malformed FAILED message is rejected", test_malformed_errors, NULL, NULL,
