@@ -27,8 +27,8 @@
 #include "base/str.h"
 #include "base/time.h"
 
-#define LONG_MS 60000 /* reached only if a test fails */
-#define NOBODY	65534
+#define LONG_MS	   60000 /* reached only if a test fails */
+#define OTHER_USER 65534
 
 static struct helper *start_script(const char *text, const int *keep, size_t n_keep)
 {
@@ -237,7 +237,7 @@ static int block_and_sleep_as_nobody(void *arg)
 	pid_t parent = getppid();
 	struct hw_err e;
 
-	if (geteuid() == 0 && setresuid(NOBODY, NOBODY, NOBODY) < 0)
+	if (geteuid() == 0 && setresuid(OTHER_USER, OTHER_USER, OTHER_USER) < 0)
 		return 1;
 	if (helper_end_with_parent(parent, &e) < 0)
 		return 1;
