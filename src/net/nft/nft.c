@@ -215,17 +215,24 @@ static int change_at(struct nft *nft, uint32_t generation, const struct nft_elem
 	return changed ? commit_elems(nft, v, e) : 0;
 }
 
+/*
+ * The kernel increments the generation just before the changes of a transaction become visible. An
+ * element that is read in between may already be deleted: deleting it then fails with -ENOENT, and
+ * is tried again like after a change of the generation.
+ */
 static int change_after_reading(struct nft *nft, const struct nft_elem *v, size_t n,
 				const char *owner, struct hw_err *e)
 {
-	int r = -ERESTART;
+	bool again = true;
+	int r = 0;
 
-	for (int tries = 0; r == -ERESTART && tries < TRIES; tries++) {
+	for (int tries = 0; again && tries < TRIES; tries++) {
 		uint32_t generation = 0;
 
 		r = nft_get_generation(nft, &generation, e);
 		if (r >= 0)
 			r = change_at(nft, generation, v, n, owner, e);
+		again = r == -ERESTART || (r == -ENOENT && v[0].mode == NFT_GONE);
 	}
 	return r;
 }

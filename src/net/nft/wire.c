@@ -251,14 +251,7 @@ int nft_get_generation(struct nft *nft, uint32_t *ret_generation, struct hw_err 
 	int r;
 
 	r = nft_send_request(nft, m, decode_generation, ret_generation, e);
-	if (r < 0)
-		return err_ctx(e, "read the nftables generation");
-	/* The kernel increments the generation just before the changes of a transaction become
-	 * visible. An empty batch waits until that transaction has ended, so whatever is read after
-	 * this function belongs to the generation, or to a later one. */
-	nft_batch_begin(nft, 0);
-	r = nft_batch_commit(nft, e);
-	return r < 0 ? err_ctx(e, "wait for nftables transactions") : 0;
+	return r < 0 ? err_ctx(e, "read the nftables generation") : 0;
 }
 
 bool nft_is_unsupported(struct nft *nft)
