@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net/sender.c - a helper process that sends a datagram or keeps a socket open
+ * net/sender.c - a sender process that sends a datagram or keeps a socket open
  *
  * How:   caller ── clone(VM, VFORK) ─► starter ── fork ─► sender
  *

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net/sender.h - a helper process that sends a datagram or keeps a socket open
+ * net/sender.h - a sender process that sends a datagram or keeps a socket open
  *
  * The kernel executes a netlink request inside send(). If that takes long and the
- * caller does not need to wait for it, a helper process calls send() instead. It
+ * caller does not need to wait for it, a sender process calls send() instead. It
  * shares the socket with the caller, so the caller can read the reply.
  * The last close() of a netfilter socket blocks until the kernel has freed the
- * deleted objects. If a helper process holds the socket open, the caller's close()
+ * deleted objects. If a sender process holds the socket open, the caller's close()
  * is not the last one.
  */
 #ifndef NET_SENDER_H
@@ -14,11 +14,11 @@
 
 #include <stddef.h>
 
-/* Send data on the socket fd from a helper process and return at once. The caller need not wait for
+/* Send data on the socket fd from a sender process and return at once. The caller need not wait for
  * that process. Return: 0; or a negative errno, then nothing will be sent */
 int sender_start(int fd, const void *data, size_t len);
 /* Keep a duplicate of fd open, so that the caller's close() is not the last one and does not block.
- * The next helper process inherits the duplicate. If the caller starts no other helper process, one
+ * The next sender process inherits the duplicate. If the caller starts no other sender process, one
  * is started when the caller exits, and holds the duplicate for a few milliseconds. Failure is
  * ignored: the caller's close() then blocks. */
 void sender_hold(int fd);

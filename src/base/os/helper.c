@@ -74,7 +74,7 @@ void helper_free(struct helper *h)
 
 /* All numbers are so high that no descriptor is overwritten before it has its number in the
  * helper. */
-static int inherit(struct helper *h, int fd, size_t n_keep, struct hw_err *e)
+static int add_inherited(struct helper *h, int fd, size_t n_keep, struct hw_err *e)
 {
 	int high = fcntl(fd, F_DUPFD_CLOEXEC, HELPER_KEPT + (int)n_keep);
 
@@ -96,9 +96,9 @@ static int helper_new(const int *keep, size_t n_keep, struct helper **ret_helper
 		return err_set(e, -errno, "create a socket pair");
 	h->socket = pair[0];
 	theirs = pair[1];
-	r = inherit(h, theirs, n_keep, e);
+	r = add_inherited(h, theirs, n_keep, e);
 	for (size_t i = 0; r == 0 && i < n_keep; i++)
-		r = inherit(h, keep[i], n_keep, e);
+		r = add_inherited(h, keep[i], n_keep, e);
 	if (r < 0)
 		return r;
 	*ret_helper = take_ptr(h);

@@ -31,9 +31,9 @@ struct ring {
 	struct url_origin origin;
 	struct range_slot slots[SLOTS_MAX];
 	size_t n;
-	size_t head;	 /* slot of the next range to pass on */
-	int64_t at;	 /* all bytes before this one were passed on */
-	int64_t unasked; /* first byte that has not been requested yet */
+	size_t head;	     /* slot of the next range to pass on */
+	int64_t at;	     /* all bytes before this one were passed on */
+	int64_t unrequested; /* first byte that has not been requested yet */
 };
 
 static int set_multi_error(CURLMcode code, struct hw_err *e)
@@ -64,12 +64,12 @@ static int slot_start(struct ring *ring, struct range_slot *s, struct hw_err *e)
 
 	s->complete = false;
 	s->bytes.len = 0;
-	if (ring->unasked >= ranges->end)
+	if (ring->unrequested >= ranges->end)
 		return 0;
-	s->first = ring->unasked;
+	s->first = ring->unrequested;
 	s->last = s->first + ranges->size < ranges->end ? s->first + ranges->size - 1
 							: ranges->end - 1;
-	ring->unasked = s->last + 1;
+	ring->unrequested = s->last + 1;
 	request.first = s->first;
 	request.last = s->last;
 	buf_reserve(&s->bytes, (size_t)(s->last - s->first + 1));
@@ -153,7 +153,7 @@ int http_fetch_ranges(struct http *h, const struct http_ranges *ranges, struct h
 {
 	AUTO(ring_done)
 	struct ring ring = {
-		.http = h, .ranges = ranges, .at = ranges->first, .unasked = ranges->first
+		.http = h, .ranges = ranges, .at = ranges->first, .unrequested = ranges->first
 	};
 	CURLMcode code;
 	int running, r;

@@ -8,7 +8,7 @@
  *        nodes, with the override flag (RFC 4861 7.2.6). A packet socket works for
  *        both families, and can also announce a tentative address.
  *        The last close() of a packet socket blocks for an RCU grace period (10 to
- *        20 ms), so the helper process of net/sender.h is the one that closes last.
+ *        20 ms), so the sender process of net/sender.h is the one that closes last.
  */
 #include "net/iface/announce.h"
 
@@ -126,7 +126,7 @@ static int announce_send(int netns_fd, const struct link *link, const void *fram
 	if (r < 0)
 		return r;
 	r = sender_start(fd, frame, len);
-	return r < 0 ? err_set(e, r, "start helper process") : 0;
+	return r < 0 ? err_set(e, r, "start sender process") : 0;
 }
 
 void announce_address(int netns_fd, const struct link *link, const struct hw_ip *ip)
