@@ -98,7 +98,7 @@ static int init_record(struct skel_frame *f, struct hw_err *e)
 	return 0;
 }
 
-/* Hash of the plugin's own configuration, without what differs between calls. */
+/* Hash of the plugin's own configuration, without what differs between calls or runtimes. */
 static char *hash_config(const struct value *config)
 {
 	AUTO(value_free) struct value *own = value_copy(config);
@@ -106,7 +106,8 @@ static char *hash_config(const struct value *config)
 
 	value_remove(own, "prevResult");
 	value_remove(own, "runtimeConfig");
-	autofree char *json = value_format(own, 0);
+	value_remove(own, "capabilities");
+	autofree char *json = value_format(own, HW_JSON_SORTED);
 	hash_hex(json, ENTRY_DIGITS, hex);
 	return str_copy(hex);
 }
