@@ -25,7 +25,14 @@ stages() {
 	last_line "2 passed, 5 failed"
 }
 
-# lint_tree: a git repository with tools/lint, a branch main, and a changed, a new and an unchanged C file
+# refuse PATTERN: print a script that fails if a file among its arguments contains PATTERN
+refuse() {
+	printf '%s\n' '#!/bin/sh' 'for file; do' "	case \$file in -*) ;; *) ! grep -l '$1' \"\$file\" || exit 1 ;; esac" 'done'
+}
+
+# lint_tree: a git repository with tools/lint, a branch main, and a changed, a new and an unchanged C file. Scripts
+# stand for the programs that lint runs, which are not installed for the tests: clang-tidy notes its arguments,
+# clang-format refuses several spaces in a row, and shellcheck refuses $1 without quotes.
 lint_tree() {
 	mkdir -p "$tree/tools" "$tree/build"
 	cp -r "$HAWSER_SRC/tools/lint" "$tree/tools"
@@ -42,12 +49,14 @@ lint_tree() {
 	git commit -q -m start
 	git checkout -q -b work
 	printf '#!/bin/sh\necho "$@" >>%s/tidy\n' "$tree/build" >build/clang-tidy
-	chmod +x build/clang-tidy
+	refuse '[a-z]  ' >build/clang-format-14
+	refuse 'echo .1' >build/shellcheck
+	chmod +x build/clang-tidy build/clang-format-14 build/shellcheck
 	PATH=$tree/build:$PATH
 }
 
 @test "lint: --changed checks the files that differ from main and new files, and no others" {
-	need clang-format-14 shellcheck jq
+	need jq
 	lint_tree
 	run -0 tools/lint/run --changed
 	last_line "5 passed, 0 failed"

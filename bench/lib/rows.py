@@ -19,7 +19,7 @@ KIB = 1024
 
 @dataclasses.dataclass
 class Aim:
-    """One aim. All members but one are None. ratio, more_ms (how many milliseconds more than the peer), size
+    """One aim: exactly one member is set. ratio, more_ms (how many milliseconds more than the peer), size
     (bytes) and kib are maximums; faster (how many times faster than the peer) is a minimum."""
     ratio: float = None
     more_ms: float = None
