@@ -46,8 +46,6 @@
 #include "base/time.h"
 #include "cni/lock.h"
 
-#define ENTRY_DIGITS 16
-
 static int lock_network(const struct skel_frame *f, bool exclusive, int *ret_fd, struct hw_err *e)
 {
 	int ms = f->request->lock_timeout_ms ? f->request->lock_timeout_ms : LOCK_TIMEOUT_MS;
@@ -73,6 +71,26 @@ static int netns_id(const char *path, char **ret_id, struct hw_err *e)
 	return 0;
 }
 
+/* Hash of the plugin's own configuration, without what differs between calls or runtimes. */
+static const char *config_hash(struct skel_frame *f)
+{
+	if (*f->config_hash)
+		return f->config_hash;
+	AUTO(value_free) struct value *own = value_copy(f->config);
+	value_remove(own, "prevResult");
+	value_remove(own, "runtimeConfig");
+	value_remove(own, "capabilities");
+	autofree char *json = value_format(own, HW_JSON_SORTED);
+	hash_hex(json, sizeof(f->config_hash) - 1, f->config_hash);
+	return f->config_hash;
+}
+
+/* Was the record written for this configuration? Version 0.1.0 did not store the hash. */
+static bool is_for_config(const struct record *r, struct skel_frame *f)
+{
+	return str_empty(r->config_hash) || str_equal(r->config_hash, config_hash(f));
+}
+
 /* Fills the record of an ADD; does not write it. */
 static int init_record(struct skel_frame *f, struct hw_err *e)
 {
@@ -87,6 +105,7 @@ static int init_record(struct skel_frame *f, struct hw_err *e)
 		.container_id = str_copy(f->call.container_id),
 		.ifname = str_copy(f->call.ifname),
 		.entry = str_copy(str_or(f->entry, "")),
+		.config_hash = str_copy(config_hash(f)),
 		.netns = str_copy(f->call.netns),
 		.netns_id = take_ptr(id),
 		.netns_override = f->call.netns_override,
@@ -98,32 +117,6 @@ static int init_record(struct skel_frame *f, struct hw_err *e)
 	return 0;
 }
 
-/* Hash of the plugin's own configuration, without what differs between calls or runtimes. */
-static char *hash_config(const struct value *config)
-{
-	AUTO(value_free) struct value *own = value_copy(config);
-	char hex[ENTRY_DIGITS + 1];
-
-	value_remove(own, "prevResult");
-	value_remove(own, "runtimeConfig");
-	value_remove(own, "capabilities");
-	autofree char *json = value_format(own, HW_JSON_SORTED);
-	hash_hex(json, ENTRY_DIGITS, hex);
-	return str_copy(hex);
-}
-
-/* Does the record have this configuration? */
-static bool has_config(const struct record *r, const char *hash)
-{
-	AUTO(value_free) struct value *config = NULL;
-	struct hw_err malformed;
-
-	if (value_parse(r->config, strlen(r->config), &config, &malformed) < 0)
-		return false;
-	autofree char *other = hash_config(config);
-	return str_equal(other, hash);
-}
-
 /*
  * Finds the record of this entry of the network's list. The list may contain a plugin type several
  * times: the first entry has the entry name "", the others have a hash of their configuration. If
@@ -132,9 +125,8 @@ static bool has_config(const struct record *r, const char *hash)
  *
  * Return: 1 with the record, 0 if there is no record, or a negative errno
  */
-static int read_record(const struct skel_frame *f, struct record *ret, struct hw_err *e)
+static int read_record(struct skel_frame *f, struct record *ret, struct hw_err *e)
 {
-	autofree char *hash = hash_config(f->config);
 	AUTO(record_done) struct record first = { 0 };
 	const struct hw_call *call = &f->call;
 
@@ -143,9 +135,9 @@ static int read_record(const struct skel_frame *f, struct record *ret, struct hw
 	if (r < 0)
 		return r;
 	bool found = r > 0;
-	if (!found || !has_config(&first, hash)) {
+	if (!found || !is_for_config(&first, f)) {
 		r = record_read(f->state_dir, f->plugin->name, call->network, call->container_id,
-				call->ifname, hash, ret, e);
+				call->ifname, config_hash(f), ret, e);
 		if (r != 0 || !found)
 			return r;
 	}
@@ -226,7 +218,7 @@ static int call_recorded(const struct hw_plugin *plugin, const struct skel_reque
 	skel_frame_init(&f, plugin, &request);
 	decode_created(plugin, r, f.call.created);
 	f.call.recorded = true;
-	f.entry = str_copy(str_or(r->entry, ""));
+	f.entry = r->entry;
 	ret = skel_frame_parse(&f, e);
 	if (ret >= 0)
 		ret = skel_frame_decode(&f, e);
@@ -333,13 +325,9 @@ static int delete_earlier_add(struct skel_frame *f, struct hw_err *e)
 	r = found.finished ? is_same_netns(&found, found.netns, e) : 0;
 	if (r < 0)
 		return r;
-	if (r > 0 && f->prev && str_empty(found.entry)) {
-		autofree char *hash = hash_config(f->config);
-
-		if (!has_config(&found, hash)) {
-			f->entry = take_ptr(hash);
-			return 0;
-		}
+	if (r > 0 && f->prev && str_empty(found.entry) && !is_for_config(&found, f)) {
+		f->entry = config_hash(f);
+		return 0;
 	}
 	if (r > 0)
 		return err_text(e, -EEXIST,
@@ -382,7 +370,7 @@ static int load_record(struct skel_frame *f, struct hw_err *e)
 	int r = read_record(f, &f->record, e);
 	if (r > 0) {
 		decode_created(f->plugin, &f->record, f->call.created);
-		f->entry = str_copy(str_or(f->record.entry, ""));
+		f->entry = f->record.entry;
 	}
 	f->call.recorded = r > 0;
 	return r;

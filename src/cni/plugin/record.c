@@ -36,6 +36,7 @@ const struct hw_field record_fields[] = {
 	{ "containerID", HW_STRING, HW_AT(struct record, container_id), HW_REQUIRED },
 	{ "ifname", HW_STRING, HW_AT(struct record, ifname), HW_REQUIRED },
 	{ "entry", HW_STRING, HW_AT(struct record, entry) },
+	{ "configHash", HW_STRING, HW_AT(struct record, config_hash) },
 	{ "netns", HW_STRING, HW_AT(struct record, netns) },
 	{ "netnsID", HW_STRING, HW_AT(struct record, netns_id) },
 	{ "netnsOverride", HW_BOOL, HW_AT(struct record, netns_override) },

@@ -20,8 +20,9 @@ struct record {
 	char *network;
 	char *container_id;
 	char *ifname;
-	char *entry; /* "", or for a second plugin of the same type in the network's list a hash of
-		      * its configuration */
+	char *entry; /* "", or .config_hash of a second plugin of the same type in the network's
+		      * list */
+	char *config_hash; /* of the plugin's own configuration; NULL in records of 0.1.0 */
 	char *netns;
 	char *netns_id; /* "DEVICE:INODE" of the namespace at ADD; "": it did not exist */
 	bool netns_override;

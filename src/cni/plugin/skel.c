@@ -308,7 +308,6 @@ void skel_frame_done(struct skel_frame *f)
 	free(f->state_dir);
 	record_done(&f->record);
 	value_free(f->config);
-	free(f->entry);
 }
 
 /* ---- the call ------------------------------------------------------------------- */

@@ -64,7 +64,8 @@ struct skel_frame {
 	struct value *config;
 	struct hw_result *prev;
 	struct record record; /* the record of this attachment; without one, .plugin is NULL */
-	char *entry;	      /* see struct record; NULL: "" */
+	const char *entry;    /* see struct record; borrowed; NULL: "" */
+	char config_hash[17]; /* "" until it is needed */
 	bool record_removed;  /* by attach_remove_record() */
 };
 
