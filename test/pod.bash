@@ -67,3 +67,16 @@ delete_pods() {
 	for link in $(ip -j link show type veth | jq -r '.[].ifname'); do ip link del "$link" || true; done
 	for netns in $(ip netns list | cut -d ' ' -f 1); do ip netns del "$netns"; done
 }
+
+# works_in_every_version COMMAND [KEYS]: ADD, with $static as IPAM, and DEL in every spec version; COMMAND must
+# succeed after each DEL
+works_in_every_version() {
+	local version
+	for version in 0.1.0 0.2.0 0.3.0 0.3.1 0.4.0 1.0.0 1.1.0; do
+		add '{"cniVersion":"'$version'"'"${2:+,$2}"'}' "$static"
+		[ "$(result .cniVersion)" = "$version" ]
+		ip -n one addr show eth0 | grep -q 10.7.0.9/24
+		call DEL c1 one "$(</tmp/conf)"
+		"$1"
+	done
+}

@@ -5,21 +5,14 @@
 # CHECK finds and `hawser-plugin repair` restores; rules of upstream's plugins; macspoofchk.
 bats_require_minimum_version 1.5.0
 load ../lib
+load outside
 
 plugins=$HAWSER_BUILD/cni
 
 # The host, 192.0.2.1 and fd99::1, has a neighbour, "outside", without routes to pods.
 setup() {
-	local netns
 	need ip jq nft python3
-	for netns in one two outside; do ip netns add $netns; done
-	ip link add wire type veth peer name eth0 netns outside
-	ip addr add 192.0.2.1/24 dev wire
-	ip addr add fd99::1/64 dev wire nodad
-	ip link set wire up
-	ip -n outside addr add 192.0.2.2/24 dev eth0
-	ip -n outside addr add fd99::2/64 dev eth0 nodad
-	ip -n outside link set eth0 up
+	connect_outside
 	export CNI_PATH=$plugins:$GO_PLUGINS
 }
 

@@ -5,26 +5,19 @@
 # rules of upstream's plugin. Connectivity in all directions is in test_traffic.py.
 bats_require_minimum_version 1.5.0
 load ../lib
+load outside
 
 plugins=$HAWSER_BUILD/cni
 
 # The host has the addresses 192.0.2.1, 192.0.2.3 and fd99::1. Its neighbour "outside" has a route to the
 # pods through the host.
 setup() {
-	local netns
 	need ip jq nft python3
-	for netns in one two outside; do ip netns add $netns; done
 	set_bridge_nf 0
 	ip link set lo up
-	ip link add wire type veth peer name eth0 netns outside
-	ip addr add 192.0.2.1/24 dev wire
+	connect_outside
 	ip addr add 192.0.2.3/24 dev wire
-	ip addr add fd99::1/64 dev wire nodad
-	ip link set wire up
 	ip -n outside link set lo up
-	ip -n outside addr add 192.0.2.2/24 dev eth0
-	ip -n outside addr add fd99::2/64 dev eth0 nodad
-	ip -n outside link set eth0 up
 	ip -n outside route add 10.7.0.0/24 via 192.0.2.1
 	export CNI_PATH=$plugins
 	conf
