@@ -166,6 +166,24 @@ threading.Event().wait()'
 	[[ $output == *"the operation hung"* ]]
 }
 
+@test "faults: a sanitizer report of an operation that fails is reported" {
+	cat >bad.c <<-'END'
+		#include <fcntl.h>
+		#include <stdlib.h>
+		int main(void)
+		{
+			char *p = malloc(1);
+			if (open("made1", O_CREAT | O_WRONLY, 0600) < 0)
+				p[1] = 0;
+			return 0;
+		}
+	END
+	cc -fsanitize=address -o bad bad.c
+	file=$(scenario overflow "$PWD/bad" 'rm -f made1')
+	run -1 "$HAWSER_SRC/test/faults/run" --tap --all "$file"
+	[[ $output == *"heap-buffer-overflow"* ]]
+}
+
 @test "faults: an operation that fails without a fault is reported" {
 	run -1 "$HAWSER_SRC/test/faults/run" --tap "$(scenario never 'exit 4' true)"
 	[[ $output == *"the operation fails without a fault, with 4"* ]]
