@@ -132,6 +132,31 @@ unit() {
 	[ "$output" = test/b.bats ]
 }
 
+@test "run: several filters select the files and the tests that any of them matches" {
+	unit test-a 'echo 1..1' 'echo ok 1 - a: one'
+	printf '@test "b: %s" { true; }\n' one two three >"$tree/test/b.bats"
+	printf '@test "c: %s" { true; }\n' one "two (c)" three >"$tree/test/c.bats"
+	printf 'def test_%s(): pass\n' one two >"$tree/test/test_d.py"
+	run -0 runner --filter test-a --filter 'b*' --list
+	[ "$output" = src/base/test-a.c$'\n'test/b.bats ]
+	run -0 runner --filter b.bats --filter '?: tw?*' --filter 'test_t*'
+	last_line "5 passed, 0 failed"
+	run -1 runner --filter 'd: *' --filter 'e*'
+	output_has "no test found"
+}
+
+@test "run: --suite, --without-suite, --without and --filter all restrict the selection" {
+	local name
+	for name in a b c d e; do echo '@test "'$name': one" { true; }' >"$tree/test/$name.bats"; done
+	printf '%s\n' 'small test/[abc].bats' 'other test/d.bats' 'slow test/b.bats' >"$tree/test/suites.txt"
+	run -0 runner --suite small --suite other --without-suite slow --without 'test/c*' --list
+	[ "$output" = test/a.bats$'\n'test/d.bats ]
+	run -0 runner --suite small --filter 'd*' --filter 'c*' --filter 'b: one' --list
+	[ "$output" = test/c.bats$'\n'test/b.bats ]
+	run -0 runner --suite small --without 'test/b*' --filter 'b: one' --list
+	[ -z "$output" ]
+}
+
 @test "run: --without leaves out files" {
 	unit test-a 'echo 1..1' 'echo "ok 1 - a: one"'
 	echo '@test "b: one" { true; }' >"$tree/test/b.bats"
