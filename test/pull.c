@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test/pull.c - pull and load images, controlled by commands on standard input, for test_pull.py
+ * test/pull.c - pull and load images, controlled by commands on standard input, for test_pull*.py
  *
  *	pull [OPTION...] ROOT PROGRAM      ROOT: directory of the store; PROGRAM: hawser-fetch
  *
