@@ -120,7 +120,7 @@ static void do_rest(struct request *r, char **words)
 {
 	(void)r;
 	(void)words;
-	time_sleep(REST_MS);
+	time_sleep(REST_MS); /* the interval of background work, such as a checkpoint */
 }
 
 static void do_images(struct request *r, char **words)

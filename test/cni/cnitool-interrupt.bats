@@ -10,17 +10,15 @@ load cnitool
 # hangs, print the output of COMMAND, and return its exit status
 interrupt() {
 	rm -f /tmp/hangs
-	/usr/bin/python3 - "$@" <<-'PYTHON'
-	import os, pty, signal, sys, time
+	PYTHONPATH=$HAWSER_SRC/test /usr/bin/python3 - "$@" <<-'PYTHON'
+	import os, pty, signal, sys
+	from waiting import wait_until
 	how, command = sys.argv[1], sys.argv[2:]
 	pid, terminal = pty.fork()
 	if pid == 0:
 	    signal.signal(signal.SIGINT, signal.SIG_DFL)  # ignored in a background job
 	    os.execvp(command[0], command)
-	for _ in range(200):
-	    if os.path.exists("/tmp/hangs"):
-	        break
-	    time.sleep(0.1)
+	wait_until(lambda: os.path.exists("/tmp/hangs"))
 	for _ in range(2):
 	    if how == "ctrl-c":
 	        os.write(terminal, b"\x03")
