@@ -81,7 +81,7 @@ load bridge
 	for i in {1..40}; do wait "${adds[i]}" || { cat "/tmp/r$i"; false; }; done
 	[ "$(jq -r '.ips[0].address' /tmp/r? /tmp/r?? | sort -u | wc -l)" = 40 ]
 	[ "$(ip -j link show master br7 | jq length)" = 40 ]
-	reaches p1 "$(jq -r '.ips[0].address | split("/")[0]' /tmp/r40)"
+	connect p1 p40 "$(jq -r '.ips[0].address | split("/")[0]' /tmp/r40)" tcp 7777
 	for i in {1..40}; do
 		call DEL "c$i" "p$i" "$(</tmp/conf)" &
 		dels[i]=$!

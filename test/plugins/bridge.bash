@@ -43,14 +43,3 @@ only_bridge_left() {
 	[ -z "$(leases)" ]
 	[ -z "$(records)" ]
 }
-
-# reaches FROM ADDRESS: succeeds if netns FROM gets an answer from ADDRESS; a refused connection
-# counts as an answer
-reaches() {
-	ip netns exec "$1" python3 -c '
-import socket, sys
-try:
-	socket.create_connection((sys.argv[1], 9), 1)
-except ConnectionRefusedError:
-	pass' "$2"
-}

@@ -32,10 +32,10 @@ load bridge
 	add '{"isDefaultGateway":true}' "$both"
 	call ADD c2 two "$(</tmp/conf)" >/tmp/second
 	# the first packet to each address must arrive: there is no retry
-	reaches one 10.7.0.1
-	reaches one fd07::1
-	talks one "$(jq -r '.ips[0].address | split("/")[0]' /tmp/second)"
-	talks one "$(jq -r '.ips[1].address | split("/")[0]' /tmp/second)"
+	connect one host 10.7.0.1 tcp 7777
+	connect one host fd07::1 tcp 7777
+	connect one two "$(jq -r '.ips[0].address | split("/")[0]' /tmp/second)" tcp 7777
+	connect one two "$(jq -r '.ips[1].address | split("/")[0]' /tmp/second)" tcp 7777
 	check
 	del
 	call DEL c2 two "$(</tmp/conf)"
@@ -182,8 +182,8 @@ dad_of_pod() {
 @test "bridge: isolated pods reach the bridge, but not each other" {
 	add '{"isGateway":true,"portIsolation":true}'
 	call ADD c2 two "$(</tmp/conf)" >/tmp/second
-	reaches one 10.7.0.1
-	run ! reaches one 10.7.0.3
+	connect one host 10.7.0.1 tcp 7777
+	blocked one two 10.7.0.3 tcp 7777
 }
 
 @test "bridge: a bridge that we created keeps its MAC address when ports are added or removed" {

@@ -158,13 +158,13 @@ start_real_firewalld() {
 	start_real_firewalld
 	status
 	attach c1 one
-	run ! reaches one outside 192.0.2.2
+	unreachable one outside 192.0.2.2
 	add c1 one
 	reaches one outside 192.0.2.2
 	reaches one outside fd99::2
 	check c1 one
 	del c1 one
-	run ! reaches one outside 192.0.2.2
+	unreachable one outside 192.0.2.2
 	[ "$(nft list ruleset | grep -c 10.7.0.2)" = 0 ]
 }
 

@@ -58,7 +58,7 @@ rules_of() { sed -e '/^#/d' -e 's/ \[[0-9]*:[0-9]*\]$//'; }
 	drop_all
 	pod c1 one
 	iptables -F
-	run ! reaches one outside 192.0.2.2
+	unreachable one outside 192.0.2.2
 	check c1 one
 	[ "$(forward)" = "$two_rules" ]
 	reaches one outside 192.0.2.2
@@ -80,7 +80,7 @@ rules_of() { sed -e '/^#/d' -e 's/ \[[0-9]*:[0-9]*\]$//'; }
 	pod c1 one
 	pod c2 two
 	iptables -A CNI-ADMIN -s "$(address c1 0)" -j DROP
-	run ! reaches one outside 192.0.2.2
+	unreachable one outside 192.0.2.2
 	reaches two outside 192.0.2.2
 	check c1 one
 	del c1 one

@@ -17,8 +17,8 @@ load firewall
 	add c1 one '{"ingressPolicy":"same-bridge"}'
 	reaches one three "$(address c3 0)"
 	add c3 three '{"ingressPolicy":"same-bridge"}'
-	run ! reaches one three "$(address c3 0)"
-	run ! reaches three one "$(address c1 1)"
+	unreachable one three "$(address c3 0)"
+	unreachable three one "$(address c1 1)"
 	reaches one two "$(address c2 0)"
 	reaches one four "$(address c4 0)"
 	reaches four one "$(address c1 1)"
@@ -40,8 +40,8 @@ load firewall
 		skip "the kernel does not show bridged packets to nftables"
 	reaches one two "$(address c2 0)"
 	add c1 one '{"ingressPolicy":"isolated"}'
-	run ! reaches one two "$(address c2 0)"
-	run ! reaches two one "$(address c1 1)"
+	unreachable one two "$(address c2 0)"
+	unreachable two one "$(address c1 1)"
 	reaches one outside 192.0.2.2
 	check c1 one
 }

@@ -16,7 +16,7 @@ load firewall
 		'drop; meta mark & 0x1000 == 0x1000 accept;' 'ip saddr 0.0.0.0/0 drop;' 'jump some; ct state new reject;' \
 		'policy drop; return; accept;'; do
 		nft "table inet mine { chain shut { log; drop; }; chain some { ct state established accept; }; chain onward { type filter hook forward priority 0; $chain }; }"
-		run ! reaches one outside 192.0.2.2
+		unreachable one outside 192.0.2.2
 		run status
 		fails_with "nftables chain inet mine onward drops pod traffic; to accept it: nft '*'"
 		[ "$(jq .code <<<"$output")" = 50 ]

@@ -20,11 +20,9 @@ setup() {
 }
 
 teardown() {
-	local link netns tables
-	for link in $(ip -j link | jq -r '.[] | select(.ifname | test("^(veth|wire|br)")).ifname'); do
-		ip link del "$link" 2>/dev/null || true
-	done
-	for netns in $(ip netns list | cut -d ' ' -f 1); do ip netns del "$netns"; done
+	local link tables
+	delete_pods
+	for link in $(ip -j link show type bridge | jq -r '.[].ifname'); do ip link del "$link"; done
 	rm -rf /run/hawser /var/lib/cni/networks /tmp/result.*
 	[ ! -e /tmp/bus.pids ] || { xargs kill </tmp/bus.pids; rm /tmp/bus.pids; }
 	for tables in ip ip6; do
@@ -67,8 +65,6 @@ drop_all() {
 	ip6tables -P FORWARD DROP
 }
 
-ready() { wait_until has_line ready /tmp/ready; }
-
 # traced CALLS COMMAND...: run COMMAND and trace these system calls of the plugin to /tmp/trace
 traced() {
 	local calls=$1
@@ -81,33 +77,9 @@ traced() {
 }
 
 # reaches FROM TO ADDRESS: succeeds if a packet from netns FROM to ADDRESS in netns TO is answered
-reaches() {
-	rm -f /tmp/ready
-	ip netns exec "$2" timeout 20 python3 -c '
-import socket, sys
-s = socket.socket(socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET, socket.SOCK_DGRAM)
-s.bind((sys.argv[1], 7777))
-print("ready", flush=True)
-_, source = s.recvfrom(9)
-s.sendto(b"hello", source)' "$3" >/tmp/ready 3>&- &
-	ready
-	ip netns exec "$1" python3 -c '
-import socket, sys
-s = socket.socket(socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET, socket.SOCK_DGRAM)
-s.settimeout(0.4)
-for tries in range(5):
-    try:
-        s.sendto(b"x", (sys.argv[1], 7777))
-        sys.exit(s.recv(9) != b"hello")
-    except OSError:
-        pass
-sys.exit(1)' "$3" || {
-		kill $! 2>/dev/null || true
-		wait $! || true
-		return 1
-	}
-	wait $!
-}
+# unreachable ...: assert that a packet from FROM does not arrive in TO
+reaches() { connect "$1" "$2" "$3" udp 7777; }
+unreachable() { blocked "$1" "$2" "$3" udp 7777; }
 
 ours() { hawser-plugin rules --json | jq -c '[.[] | select(.owner) | .set + " " + .element]'; }
 forward() { iptables -S FORWARD | sed 1d; }

@@ -10,16 +10,16 @@ load firewall
 @test "firewall: on a host that forwards nothing, pods can open connections, but not accept them" {
 	drop_all
 	attach c1 one
-	run ! reaches one outside 192.0.2.2
+	unreachable one outside 192.0.2.2
 	add c1 one
 	attach c2 two
 	reaches one outside 192.0.2.2
 	reaches one outside fd99::2
-	run ! reaches outside one "$(address c1 0)"
-	run ! reaches two outside 192.0.2.2
+	unreachable outside one "$(address c1 0)"
+	unreachable two outside 192.0.2.2
 	check c1 one
 	del c1 one
-	run ! reaches one outside 192.0.2.2
+	unreachable one outside 192.0.2.2
 	[ "$(ours)" = "[]" ]
 }
 
@@ -28,26 +28,7 @@ load firewall
 	pod c1 one
 	nft 'table ip nat2 { chain pre { type nat hook prerouting priority -90;
 		ip daddr 192.0.2.1 udp dport 7777 dnat to '"$(address c1 0)"'; }; }'
-	rm -f /tmp/ready
-	ip netns exec one timeout 20 python3 -c '
-import socket
-s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-s.bind(("", 7777))
-print("ready", flush=True)
-s.sendto(b"hello", s.recvfrom(9)[1])' >/tmp/ready 3>&- &
-	ready
-	ip netns exec outside python3 -c '
-import socket
-s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-s.settimeout(0.4)
-for tries in range(20):
-    s.sendto(b"x", ("192.0.2.1", 7777))
-    try:
-        assert s.recv(9) == b"hello"
-        break
-    except TimeoutError:
-        assert tries < 19'
-	wait $!
+	connect outside one 192.0.2.1 udp 7777
 }
 
 @test "firewall: ADD returns prevResult, in every version" {
@@ -191,6 +172,6 @@ for tries in range(20):
 	plugin=$GO_PLUGINS/firewall check c2 two
 	check c1 one
 	plugin=$GO_PLUGINS/firewall del c2 two
-	run ! reaches two outside 192.0.2.2
+	unreachable two outside 192.0.2.2
 	reaches one outside 192.0.2.2
 }

@@ -13,7 +13,7 @@ load masq
 	mac=$(jq -r '.interfaces[2].mac' /tmp/result.c1)
 	[ "$(seen one two "$(address c2 0)" tcp)" = "$(address c1 0)" ]
 	ip -n one link set eth0 address 02:00:00:00:00:07
-	run ! seen one two "$(address c2 0)" udp
+	blocked one two "$(address c2 0)" udp 7777
 	ip -n one link set eth0 address "$mac"
 	ip -n one route replace default via 10.7.0.1
 	[ "$(seen one two "$(address c2 0)" tcp)" = "$(address c1 0)" ]

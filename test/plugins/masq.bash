@@ -15,10 +15,8 @@ setup() {
 }
 
 teardown() {
-	local link netns
-	for link in $(ip -j link show type veth | jq -r '.[].ifname'); do ip link del "$link" || true; done
+	delete_pods
 	ip link del cni0 2>/dev/null || true
-	for netns in $(ip netns list | cut -d ' ' -f 1); do ip netns del "$netns"; done
 	rm -rf /run/hawser /var/lib/cni/networks
 	nft flush ruleset
 }
@@ -45,36 +43,7 @@ address() { jq -r ".ips[$2].address | split(\"/\")[0]" "/tmp/result.$1"; } # CON
 
 # seen FROM TO ADDRESS PROTOCOL: connect from netns FROM to ADDRESS in netns TO, and print the source address
 # that the server sees
-seen() {
-	rm -f /tmp/seen
-	ip netns exec "$2" timeout 30 python3 -c '
-import socket, sys
-family = socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET
-s = socket.socket(family, socket.SOCK_STREAM if sys.argv[2] == "tcp" else socket.SOCK_DGRAM)
-s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-s.bind((sys.argv[1], 7777))
-if sys.argv[2] == "tcp":
-    s.listen()
-print("ready", flush=True)
-if sys.argv[2] == "tcp":
-    connection, source = s.accept()
-    connection.sendall(b"hello")
-else:
-    _, source = s.recvfrom(9)
-    s.sendto(b"hello", source)
-print(source[0])' "$3" "$4" >/tmp/seen &
-	wait_until has_line ready /tmp/seen
-	ip netns exec "$1" timeout 20 python3 -c '
-import socket, sys
-family = socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET
-s = socket.socket(family, socket.SOCK_STREAM if sys.argv[2] == "tcp" else socket.SOCK_DGRAM)
-s.settimeout(15)
-s.connect((sys.argv[1], 7777))
-s.send(b"x")
-assert s.recv(9) == b"hello"' "$3" "$4" || { kill $!; return 1; }
-	wait $!
-	tail -n 1 /tmp/seen
-}
+seen() { connect "$@" 7777; }
 
 # packet FROM ADDRESS: send one UDP packet from netns FROM, and print its source address as seen in netns
 # outside; nothing if the packet does not arrive

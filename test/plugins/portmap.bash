@@ -22,10 +22,9 @@ setup() {
 }
 
 teardown() {
-	local link netns
-	for link in $(ip -j link show type veth | jq -r '.[].ifname'); do ip link del "$link" || true; done
+	local link
+	delete_pods
 	for link in cni0 cni1; do ip link del $link 2>/dev/null || true; done
-	for netns in $(ip netns list | cut -d ' ' -f 1); do ip netns del "$netns"; done
 	rm -rf /run/hawser /var/lib/cni/networks /tmp/net.* /tmp/conf*
 	nft flush ruleset
 }
@@ -81,52 +80,11 @@ check() { call portmap CHECK "$1" "$(netns "$1")" "$(with "$@")"; }
 # shellcheck disable=SC2154 # output is that of run
 code() { [ "$(jq .code <<<"$output")" = "$1" ]; }
 
-cat >"$BATS_FILE_TMPDIR/serve" <<'END'
-import socket, sys
-kind = {"tcp": (socket.SOCK_STREAM, 0), "udp": (socket.SOCK_DGRAM, 0), "sctp": (socket.SOCK_STREAM, 132)}[sys.argv[2]]
-s = socket.socket(socket.AF_INET6, *kind)
-s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-s.bind(("::", int(sys.argv[1])))
-s.settimeout(float(sys.argv[3]) + 0.3)
-if sys.argv[2] != "udp":
-    s.listen()
-print("ready", flush=True)
-if sys.argv[2] != "udp":
-    connection, source = s.accept()
-    connection.sendall(b"hello")
-else:
-    _, source = s.recvfrom(9)
-    s.sendto(b"hello", source)
-print(source[0].replace("::ffff:", ""))
-END
-cat >"$BATS_FILE_TMPDIR/ask" <<'END'
-import socket, sys
-family = socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET
-kind = {"tcp": (socket.SOCK_STREAM, 0), "udp": (socket.SOCK_DGRAM, 0), "sctp": (socket.SOCK_STREAM, 132)}[sys.argv[3]]
-s = socket.socket(family, *kind)
-s.settimeout(float(sys.argv[4]))
-s.connect((sys.argv[1], int(sys.argv[2])))
-s.send(b"x")
-assert s.recv(9) == b"hello"
-END
-
-in_netns() { if [ "$1" = host ]; then "${@:2}"; else ip netns exec "$@"; fi; }
-
 # seen FROM TO ADDRESS PROTOCOL [PORT [POD-PORT]]: print the source address that a server in TO sees when FROM
 # connects to ADDRESS
 # unseen ...: assert that the server in TO receives nothing
-seconds=8
-seen() {
-	local status=0
-	rm -f /tmp/seen
-	in_netns "$2" timeout 20 python3 -IS "$BATS_FILE_TMPDIR/serve" "${6-80}" "$4" "$seconds" >/tmp/seen 2>&1 &
-	until [ -s /tmp/seen ]; do sleep 0.01; done
-	in_netns "$1" timeout 20 python3 -IS "$BATS_FILE_TMPDIR/ask" "$3" "${5-8080}" "$4" "$seconds" 2>/dev/null || status=1
-	wait $! || true # the next server uses the same port
-	sed 1d /tmp/seen
-	return $status
-}
-unseen() { ! seconds=0.7 seen "$@"; }
+seen() { connect "$1" "$2" "$3" "$4" "${5-8080}" "${6-80}"; }
+unseen() { blocked "$1" "$2" "$3" "$4" "${5-8080}" "${6-80}"; }
 
 # ours: print all elements that have an owner, except those of near4 and near6
 ours() { hawser-plugin rules --json | jq -c '[.[] | select(.owner and (.set | startswith("near") | not)) | .set + " " + .element]'; }
