@@ -39,7 +39,7 @@ fuzz: ## run every fuzzer, FUZZ_SECONDS (default 60) in total
 	@tools/fuzz
 
 faults: deps all ## interrupt each operation at every system call: kill it, or make the call fail
-	@test/run --build $(BUILD) --filter 'test/faults/*' --all-points --timeout 14400 $(TESTFLAGS)
+	@test/run --build $(BUILD) --suite faults --all-points --timeout 14400 $(TESTFLAGS)
 
 nightly: deps ## everything in full, several hours: faults, sanitizers, an hour of fuzzing, tests under load
 	@tools/deps lint fuzz

@@ -42,7 +42,7 @@ setup() {
 }
 
 @test "bench: the keyword reap waits for the background processes of a command" {
-	printf 'sleep 0.3 &\n' >"$BATS_TEST_TMPDIR/leave"
+	printf 'sleep 0.3 &\n' >"$BATS_TEST_TMPDIR/leave" # the interval of the measurement
 	printf 'run /bin/sh %s\nreap\n' "$BATS_TEST_TMPDIR/leave" >"$BATS_TEST_TMPDIR/series"
 	run -0 "$HAWSER_BUILD/bench/bench-spawn" 1 "$BATS_TEST_TMPDIR/series"
 	((output >= 300000000))

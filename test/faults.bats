@@ -106,7 +106,7 @@ scenario() {
 
 @test "inject: a program that stops itself continues after SIGCONT" {
 	"$inject" --count --timeout 20000 --report "$report" -- \
-		sh -c '(while kill -CONT $$; do sleep 0.05; done) & kill -STOP $$; exit 0'
+		sh -c '(while kill -CONT $$; do sleep 0.05; done) & kill -STOP $$; exit 0' # the interval of the signals
 	[[ $(<"$report") == counted* ]]
 }
 

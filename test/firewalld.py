@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """
-test/firewalld.py FILE - simulates firewalld on the system bus, for test/plugins/firewall.bats
+test/firewalld.py FILE - simulates firewalld on the system bus, for tests of the firewall plugin
 
 What:  the three methods that the firewall plugin calls, with the replies and errors of firewalld
        1.3.

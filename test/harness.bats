@@ -1,8 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 #
-# test/harness.bats - the test harness itself: test/sandbox isolates its command, test/run counts
-# correctly.
+# test/run selects test files and counts their results correctly.
 # shellcheck disable=SC2154 # variables come from harness.bash and from run
 bats_require_minimum_version 1.5.0
 load harness
@@ -17,67 +16,6 @@ unit() {
 	printf '%s\n' '#!/bin/sh' "${@:2}" >"$tree/build/src/$1"
 	chmod +x "$tree/build/src/$1"
 }
-
-# ---- the sandbox -----------------------------------------------------------------------------
-
-@test "sandbox: the exit status is that of the command" {
-	run -7 sandbox sh -c 'exit 7'
-}
-
-@test "sandbox: the command is not PID 1" {
-	run -0 sandbox sh -c 'echo $PPID'
-	[ "$output" = 1 ]
-}
-
-@test "sandbox: the network has only lo, which is up, and /sys shows the same network" {
-	ip link add dummy-br type bridge
-	run -0 sandbox sh -c 'ip -o link show up; ls /sys/class/net'
-	[ "${#lines[@]}" -eq 2 ]
-	[[ ${lines[0]} == *": lo:"* ]]
-	[ "${lines[1]}" = lo ]
-}
-
-@test "sandbox: named network namespaces created inside are not visible outside" {
-	run -0 sandbox sh -c 'ip netns add inside && ip netns exec inside true && ip netns'
-	[ "$output" = inside ]
-	[ ! -e /run/netns/inside ]
-}
-
-@test "sandbox: files written to /run, /tmp, /etc, /opt and /var/lib are discarded" {
-	local dirs="/run /tmp /etc /etc/cni /etc/cni/net.d /opt /opt/cni /var/lib /var/lib/cni"
-	run -0 sandbox sh -c "for d in $dirs; do echo x >\$d/harness-was-here || exit 1; done"
-	local dir
-	for dir in $dirs; do
-		[ ! -e "$dir/harness-was-here" ]
-	done
-}
-
-@test "sandbox: CNI directories are empty even if the machine's are not" {
-	mkdir -p /etc/cni/net.d /var/lib/cni /opt/cni/bin
-	touch /etc/cni/net.d/theirs /var/lib/cni/theirs /opt/cni/bin/theirs
-	run -0 sandbox find /etc/cni /var/lib/cni /opt/cni -type f
-	[ -z "$output" ]
-}
-
-@test "sandbox: no process survives the end of the command" {
-	run -0 sandbox sh -c 'setsid sleep 7654 & exit 0'
-	run ! pgrep -f 'sleep 765[4]'
-}
-
-@test "sandbox: no process survives when the sandbox is killed" {
-	local signal pid
-	for signal in TERM HUP KILL; do
-		env -u HAWSER_SRC -u HAWSER_BUILD "$tree/test/sandbox" \
-			sh -c 'setsid sleep 8765 & touch started; sleep 8765' 3>&- &
-		pid=$!
-		wait_until test -e "$tree/started"
-		rm "$tree/started"
-		kill -"$signal" "$pid"
-		wait_until eval '! pgrep -f "sleep 876[5]"'
-	done
-}
-
-# ---- test/run --------------------------------------------------------------------------------
 
 @test "run: passed tests of all kinds are added to one total" {
 	unit test-a 'echo 1..2' 'echo ok 1 - a: one' 'echo ok 2 - a: two'
@@ -192,6 +130,31 @@ unit() {
 	last_line "2 passed, 0 failed"
 	run -0 runner --filter 'b.bats' --list
 	[ "$output" = test/b.bats ]
+}
+
+@test "run: several filters select the files and the tests that any of them matches" {
+	unit test-a 'echo 1..1' 'echo ok 1 - a: one'
+	printf '@test "b: %s" { true; }\n' one two three >"$tree/test/b.bats"
+	printf '@test "c: %s" { true; }\n' one "two (c)" three >"$tree/test/c.bats"
+	printf 'def test_%s(): pass\n' one two >"$tree/test/test_d.py"
+	run -0 runner --filter test-a --filter 'b*' --list
+	[ "$output" = src/base/test-a.c$'\n'test/b.bats ]
+	run -0 runner --filter b.bats --filter '?: tw?*' --filter 'test_t*'
+	last_line "5 passed, 0 failed"
+	run -1 runner --filter 'd: *' --filter 'e*'
+	output_has "no test found"
+}
+
+@test "run: --suite, --without-suite, --without and --filter all restrict the selection" {
+	local name
+	for name in a b c d e; do echo '@test "'$name': one" { true; }' >"$tree/test/$name.bats"; done
+	printf '%s\n' 'small test/[abc].bats' 'other test/d.bats' 'slow test/b.bats' >"$tree/test/suites.txt"
+	run -0 runner --suite small --suite other --without-suite slow --without 'test/c*' --list
+	[ "$output" = test/a.bats$'\n'test/d.bats ]
+	run -0 runner --suite small --filter 'd*' --filter 'c*' --filter 'b: one' --list
+	[ "$output" = test/c.bats$'\n'test/b.bats ]
+	run -0 runner --suite small --without 'test/b*' --filter 'b: one' --list
+	[ -z "$output" ]
 }
 
 @test "run: --without leaves out files" {

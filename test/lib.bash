@@ -59,6 +59,25 @@ install_hawser() {
 	[ "$sanitize" = none ] || export CFLAGS="-g -fsanitize=$sanitize" LDFLAGS="-fsanitize=$sanitize"
 }
 
+# delete_pods: delete the links and namespaces of all pods. Links are deleted first, because the
+# kernel deletes those of a deleted namespace asynchronously.
+delete_pods() {
+	local link netns
+
+	for link in $(ip -j link show type veth | jq -r '.[].ifname'); do ip link del "$link" || true; done
+	for netns in $(ip netns list | cut -d ' ' -f 1); do ip netns del "$netns"; done
+}
+
+# connect FROM TO ADDRESS PROTOCOL PORT [SERVER-PORT]: send a message from netns FROM to ADDRESS, print the source
+# address that a server in netns TO sees, and fail if there is no answer. FROM and TO may be "host".
+# blocked ...: the same, but assert that the message does not arrive at the server
+connect() { "$HAWSER_SRC/test/connect.py" 30 "$@"; }
+blocked() {
+	local status=0
+	"$HAWSER_SRC/test/connect.py" 0.7 "$@" || status=$?
+	[ "$status" = 3 ]
+}
+
 # links_and_addresses [NETNS]: print the links and their addresses, without the attributes that the kernel
 # changes asynchronously after a link is up: the link's state and link-local addresses
 links_and_addresses() {

@@ -165,6 +165,30 @@ refused() {
 	done
 }
 
+# test_file LINE: create a tracked test file with this line
+test_file() {
+	mkdir -p test
+	printf '%s\n' '# SPDX-License-Identifier: Apache-2.0' "$1" >test/x
+	git add test/x
+}
+
+@test "lint: a test that sleeps is refused, unless a comment says which interval it measures" {
+	local line
+	for line in 'until [ -e x ]; do sleep 0.01; done' 'sleep 5' 'sleep .5 && x' 'sleep "$seconds"' 'time.sleep(0.1)' \
+		'from time import monotonic, sleep' 'usleep(1000);' 'time_sleep(WAIT_MS);'; do
+		test_file "$line"
+		refused sleeps test/x:2 "use wait_until"
+		test_file "$line # the interval of the measurement"
+		run -0 lint sleeps
+	done
+	for line in 'sleep infinity &' 'setsid sleep 1000 &' '# asleep 5' 'wait_until test -e x'; do
+		test_file "$line"
+		run -0 lint sleeps
+	done
+	c_file src/base/good.c 'void f(void) { usleep(1); }'
+	run -0 lint sleeps
+}
+
 @test "lint: every banned call is refused, and the error says what to use instead" {
 	local name count=0
 	while read -r name _; do

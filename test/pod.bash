@@ -44,30 +44,6 @@ leases() {
 		sort
 }
 
-# talks FROM ADDRESS: assert that netns FROM can reach a TCP server at ADDRESS in netns two
-talks() {
-	rm -f /tmp/server
-	ip netns exec two timeout 60 python3 -c '
-import socket, sys
-s = socket.create_server((sys.argv[1], 7777), family=socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET)
-print("ready", flush=True)
-s.accept()[0].sendall(b"hello")' "$2" >/tmp/server &
-	wait_until has_line ready /tmp/server
-	[ "$(ip netns exec "$1" timeout 60 python3 -c '
-import socket, sys
-print(socket.create_connection((sys.argv[1], 7777), 30).recv(9).decode())' "$2")" = hello ]
-	wait
-}
-
-# delete_pods: delete the links and namespaces of all pods. Links are deleted first, because the
-# kernel deletes those of a deleted namespace asynchronously.
-delete_pods() {
-	local link netns
-
-	for link in $(ip -j link show type veth | jq -r '.[].ifname'); do ip link del "$link" || true; done
-	for netns in $(ip netns list | cut -d ' ' -f 1); do ip netns del "$netns"; done
-}
-
 # works_in_every_version COMMAND [KEYS]: ADD, with $static as IPAM, and DEL in every spec version; COMMAND must
 # succeed after each DEL
 works_in_every_version() {

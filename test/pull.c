@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test/pull.c - pull and load images, controlled by commands on standard input, for test_pull.py
+ * test/pull.c - pull and load images, controlled by commands on standard input, for test_pull*.py
  *
  *	pull [OPTION...] ROOT PROGRAM      ROOT: directory of the store; PROGRAM: hawser-fetch
  *
@@ -120,7 +120,7 @@ static void do_rest(struct request *r, char **words)
 {
 	(void)r;
 	(void)words;
-	time_sleep(REST_MS);
+	time_sleep(REST_MS); /* the interval of background work, such as a checkpoint */
 }
 
 static void do_images(struct request *r, char **words)

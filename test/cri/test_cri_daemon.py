@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-test/cri/test_cri_daemon.py - the program hawser-cri: starting, status, reloading, stopping
+test/cri/test_cri_daemon.py - the program hawser-cri: its command line, status, reloading, stopping
 
 What:  one daemon per test, in its own directories, called with Google's gRPC (python3-grpcio) and
        with cri-call.
 Not:   pulling images: test_cri_pull.py.
 """
 import concurrent.futures
-import http.client
 import json
 import os
 import pathlib
@@ -16,38 +15,17 @@ import shutil
 import signal
 import socket
 import sqlite3
-import stat
 import subprocess
 import time
 
 import pytest
 
 grpc = pytest.importorskip("grpc", reason="python3-grpcio is not installed")
-from cridaemon import DAEMON, Daemon, field, fields_of
-from waiting import LONG, wait_until
+from cridaemon import DAEMON, field, fields_of
+from program import CONFLIST, UnixHTTP, cidr, get, make  # noqa: F401, a fixture
+from waiting import LONG
 
 SOURCE = pathlib.Path(os.environ["HAWSER_SRC"])
-CONFLIST = '{"cniVersion": "1.0.0", "name": "%s", "plugins": [{"type": "bridge"}]}'
-TEMPLATE = """{"cniVersion": "1.0.0", "name": "rendered", "plugins": [{"type": "bridge",
-"ipam": {"type": "host-local", "ranges": [{{range $i, $r := .PodCIDRRanges}}{{if $i}}, {{end}}
-[{"subnet": "{{$r}}"}]{{end}}], "routes": [{{range $i, $r := .Routes}}{{if $i}}, {{end}}
-{"dst": "{{$r}}"}{{end}}]}}]}"""
-
-
-@pytest.fixture
-def make(tmp_path):
-    daemons = []
-
-    def make_one(*flags, name="one", **more):
-        directory = tmp_path / name
-        directory.mkdir(exist_ok=True)
-        daemons.append(Daemon(directory, *flags, **more))
-        return daemons[-1]
-
-    yield make_one
-    for d in daemons:
-        if d.process:
-            assert d.stop() == 0, d.log()
 
 
 # ---- the command line ----------------------------------------------------------------------
@@ -213,226 +191,6 @@ def test_a_newer_database_is_refused_and_not_changed(make):
     assert file.read_bytes() == before
 
 
-# ---- the network ---------------------------------------------------------------------------
-
-def test_the_network_becomes_ready_and_then_not_ready_again(make):
-    d = make().start()
-    assert d.network() == (False, "Network plugin returns error: no net configurations found in "
-                           "%s" % d.net)
-    (d.net / "10-net.conflist").write_text(CONFLIST % "first")
-    d.logged("not found in")
-    assert d.network() == (False, 'Network plugin returns error: %s: plugin "bridge" not found in %s'
-                           % (d.net / "10-net.conflist", d.bin))
-    d.add_plugin()
-    wait_until(lambda: d.network() == (True, ""))
-    (d.net / "05-broken.conflist").write_text("{")
-    (d.net / "07-net.conflist").write_text(CONFLIST % "second")
-    d.logged("network ready network=second")
-    for file in d.net.iterdir():
-        file.unlink()
-    wait_until(lambda: not d.network()[0])
-
-
-def test_a_network_directory_that_was_renamed_and_created_again_is_read(make):
-    d = make().start()
-    d.add_plugin()
-    d.net.rename(d.dir / "away")
-    d.net.mkdir()
-    (d.net / "10-net.conflist").write_text(CONFLIST % "back")
-    wait_until(lambda: d.network()[0])
-    d.net.rename(d.dir / "away2")
-    wait_until(lambda: not d.network()[0])
-    d.net.mkdir()
-    (d.net / "10-net.conflist").write_text(CONFLIST % "again")
-    d.logged("network=again")
-
-
-STATUS = """#!/bin/sh
-[ "$CNI_COMMAND" = STATUS ] || exit 2
-[ ! -e %(dir)s/hang ] || { echo $$ >%(dir)s/pid; exec sleep infinity; }
-[ -e %(dir)s/away ] || exit 0
-echo '{"cniVersion": "1.1.0", "code": 50, "msg": "the controller is away"}'
-exit 1
-"""
-
-
-def with_status(d):
-    """Configures a network of CNI 1.1.0 whose plugin is controlled by files in the daemon's directory."""
-    (d.bin / "bridge").write_text(STATUS % {"dir": d.dir})
-    (d.bin / "bridge").chmod(0o755)
-    (d.net / "10-net.conflist").write_text(CONFLIST.replace("1.0.0", "1.1.0") % "polled")
-
-
-def test_the_network_is_ready_only_while_status_of_its_plugins_succeeds(make):
-    d = make()
-    (d.dir / "away").touch()
-    with_status(d)
-    d.start()
-    wait_until(lambda: "the controller is away" in d.network()[1])
-    ready, message = d.network()
-    assert not ready and message.startswith('Network plugin returns error: %s: network "polled": ' % (
-        d.net / "10-net.conflist"))
-    (d.dir / "away").unlink()
-    wait_until(lambda: d.network() == (True, ""))
-    (d.dir / "away").touch()
-    wait_until(lambda: not d.network()[0])
-    (d.net / "10-net.conflist").write_text(CONFLIST % "not polled")
-    wait_until(lambda: d.network() == (True, ""))
-    assert d.stop() == 0
-
-
-def test_a_plugin_that_hangs_does_not_block_the_daemon(make):
-    d = make()
-    (d.dir / "hang").touch()
-    with_status(d)
-    d.start()
-    wait_until(lambda: (d.dir / "pid").exists() and (d.dir / "pid").read_text().strip())
-    assert d.network() == (False, "Network plugin returns error: plugins have not answered STATUS yet")
-    assert d.stop() == 0
-    wait_until(lambda: not os.path.exists("/proc/" + (d.dir / "pid").read_text().strip()))
-
-
-def cidr(text):
-    return field(1, field(1, field(1, text)))
-
-
-def test_a_template_is_rendered_to_a_network_configuration(make):
-    d = make()
-    (d.dir / "template").write_text(TEMPLATE)
-    d.command += ["--cni-conf-template", d.dir / "template"]
-    d.add_plugin()
-    d.start()
-    assert d.call("UpdateRuntimeConfig", b"") == (0, {})
-    assert not d.network()[0]
-    assert d.call("UpdateRuntimeConfig", cidr("10.7.0.0/24,fd07::/64")) == (0, {})
-    wait_until(lambda: d.network()[0])
-    file = d.net / "10-hawser.conflist"
-    ipam = json.loads(file.read_text())["plugins"][0]["ipam"]
-    assert ipam["ranges"] == [[{"subnet": "10.7.0.0/24"}], [{"subnet": "fd07::/64"}]]
-    assert ipam["routes"] == [{"dst": "0.0.0.0/0"}, {"dst": "::/0"}]
-    # another CIDR, then a restart after the file was deleted
-    assert d.call("UpdateRuntimeConfig", cidr("10.8.0.0/24")) == (0, {})
-    assert "10.8.0.0/24" in file.read_text()
-    assert (d.state / "pod-cidr").read_text() == "10.8.0.0/24"
-    assert d.stop() == 0
-    file.unlink()
-    d.start()
-    wait_until(lambda: d.network()[0])
-    assert "10.8.0.0/24" in file.read_text()
-    # another network takes precedence
-    (d.net / "00-other.conflist").write_text(CONFLIST % "other")
-    d.logged("network=other")
-    assert d.call("UpdateRuntimeConfig", cidr("10.9.0.0/24")) == (0, {})
-    assert "10.8.0.0/24" in file.read_text()
-
-
-def test_an_invalid_template_or_cidr_is_refused(make):
-    d = make()
-    (d.dir / "template").write_text("{{.Nothing}}")
-    d.command += ["--cni-conf-template", d.dir / "template"]
-    d.start()
-    status, text = d.call("UpdateRuntimeConfig", cidr("10.7.0.0"))
-    assert status == 1 and text.startswith('INVALID_ARGUMENT pod CIDR "10.7.0.0": ')
-    status, text = d.call("UpdateRuntimeConfig", cidr("10.7.0.0/24"))
-    assert (status, text) == (1, "INVALID_ARGUMENT render the network template: %s: line 1: "
-                              "{{.Nothing}}: unknown value" % (d.dir / "template"))
-    assert list(d.net.iterdir()) == []
-
-
-# ---- instances, sockets, systemd -----------------------------------------------------------
-
-def test_a_second_daemon_with_the_same_state_or_root_directory_is_refused(make):
-    d = make().start()
-    assert make().refused() == ("another hawser-cri uses the state directory %s" % d.state)
-    assert d.call("Version")[0] == 0
-    other = make(name="other")
-    other.command += ["--root", d.dir / "root"]
-    assert "root directory: " in other.refused()
-    make(name="two").start()
-    assert d.call("Version")[0] == 0
-
-
-def test_a_socket_of_another_process_is_not_replaced(make, tmp_path):
-    d = make().start()
-    other = make("--metrics-address", "unix:%s" % (tmp_path / "m"), name="other")
-    other.command[other.command.index("unix:" + other.socket)] = "unix:" + d.socket
-    assert "listen on unix:%s: " % d.socket in other.refused()
-    assert d.call("Version")[0] == 0
-    assert not (tmp_path / "m").exists()
-
-
-def test_the_daemon_starts_again_after_it_was_killed(make):
-    d = make().start()
-    d.process.kill()
-    d.process.wait(LONG)
-    assert os.path.exists(d.socket)
-    d.start()
-    assert d.call("Version")[0] == 0
-
-
-def test_the_socket_has_the_configured_owner(make):
-    d = make("--socket-owner", "12").start()
-    mode = os.stat(d.socket)
-    assert stat.S_IMODE(mode.st_mode) == 0o600 and mode.st_uid == 12
-    d = make("--socket-owner", "12:34", name="two").start()
-    mode = os.stat(d.socket)
-    assert stat.S_IMODE(mode.st_mode) == 0o660 and (mode.st_uid, mode.st_gid) == (12, 34)
-
-
-class Manager:
-    """Receives notifications as systemd does on NOTIFY_SOCKET."""
-
-    def __init__(self, address):
-        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        self.socket.bind(address)
-        self.socket.settimeout(LONG)
-
-    def receive(self):
-        return self.socket.recv(4096).decode()
-
-
-@pytest.mark.parametrize("abstract", [False, True])
-def test_systemd_is_notified_of_start_reload_and_stop(make, tmp_path, abstract):
-    path = str(tmp_path / "notify")
-    manager = Manager("\0" + path if abstract else path)
-    d = make(env={"NOTIFY_SOCKET": "@" + path if abstract else path}).start()
-    assert manager.receive() == "READY=1"
-    d.signal(signal.SIGHUP)
-    assert re.fullmatch(r"RELOADING=1\nMONOTONIC_USEC=\d+", manager.receive())
-    assert manager.receive() == "READY=1"
-    assert d.stop() == 0
-    assert manager.receive() == "STOPPING=1"
-    manager.socket.close()
-
-
-def test_a_socket_passed_by_systemd_is_used_and_not_removed(make, tmp_path):
-    path = str(tmp_path / "given")
-    listener = socket.socket(socket.AF_UNIX)
-    listener.bind(path)
-    listener.listen()
-    d = make(prefix=["bash", "-c", 'exec 3<&%d; export LISTEN_PID=$$ LISTEN_FDS=1; exec "$@"'
-                     % listener.fileno(), "-"])
-    with_status(d)  # its plugin inherits the daemon's environment
-    (d.bin / "bridge").write_text("#!/bin/sh\n[ ! -e %(dir)s/environment ] || exit 0\nenv >%(dir)s/new && mv %(dir)s/new %(dir)s/environment\n" % {"dir": d.dir})
-    d.start(pass_fds=[listener.fileno()])
-    assert not os.path.exists(d.socket)
-    d.socket = path
-    assert d.call("Version")[0] == 0
-    wait_until((d.dir / "environment").exists)
-    assert not [l for l in (d.dir / "environment").read_text().splitlines() if l.startswith("LISTEN_")]
-    assert d.stop() == 0
-    assert os.path.exists(path)
-    listener.close()
-
-
-def test_an_invalid_descriptor_in_listen_fds_is_refused(make, tmp_path):
-    d = make(prefix=["bash", "-c", 'exec 3</dev/null; export LISTEN_PID=$$ LISTEN_FDS=1; '
-                     'exec "$@"', "-"])
-    assert "descriptor 3 of LISTEN_FDS: " in d.refused()
-    d = make(prefix=["env", "LISTEN_PID=1", "LISTEN_FDS=1"], name="two").start()
-    assert d.call("Version")[0] == 0
-
-
 # ---- reloading -----------------------------------------------------------------------------
 
 def test_a_reload_applies_changes_and_logs_keys_that_need_a_restart(make):
@@ -484,114 +242,6 @@ def test_the_json_log_contains_the_call_id(make):
     failed = [line for line in lines if line["msg"] == "call failed"]
     assert len(failed) == 1 and failed[0]["method"] == "ImageStatus"
     assert failed[0]["call"].isdigit() and failed[0]["program"] == "hawser-cri"
-
-
-# ---- metrics -------------------------------------------------------------------------------
-
-class UnixHTTP(http.client.HTTPConnection):
-    def __init__(self, path):
-        super().__init__("localhost", timeout=LONG)
-        self.path = path
-
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.connect(self.path)
-
-
-def get(connection, path="/metrics", method="GET"):
-    connection.request(method, path)
-    response = connection.getresponse()
-    text = response.read().decode()
-    connection.close()
-    return response.status, response.getheader("content-type"), text
-
-
-def values(text):
-    """Returns {name with labels: number}; checks the format."""
-    found, typed = {}, set()
-    for line in text.splitlines():
-        if line.startswith("#"):
-            typed.add(line.split()[2])
-            continue
-        name, number = re.fullmatch(r'(\w+(?:\{[^}]*\})?) (\S+)', line).groups()
-        assert name not in found
-        assert re.sub(r"(_bucket|_sum|_count)?(\{.*)?$", "", name) in typed
-        found[name] = float(number)
-    return found
-
-
-def test_metrics_are_served_on_a_unix_socket(make, tmp_path):
-    path = str(tmp_path / "metrics")
-    d = make("--metrics-address", "unix:" + path).start()
-    for _ in range(3):
-        d.call("Version")
-    d.call("ListContainers")
-    status, kind, text = get(UnixHTTP(path))
-    assert status == 200 and kind.startswith("text/plain; version=0.0.4")
-    found = values(text)
-    service = 'method="runtime.v1.RuntimeService/'
-    assert found["hawser_cri_calls_total{" + service + 'Version",code="OK"}'] == 3
-    assert found["hawser_cri_calls_total{" + service + 'ListContainers",code="UNIMPLEMENTED"}'] == 1
-    assert found["hawser_cri_call_seconds_count{" + service + 'Version"}'] == 3
-    assert found["hawser_cri_call_seconds_bucket{" + service + 'Version",le="+Inf"}'] == 3
-    assert found["hawser_images"] == 0 and found["process_threads"] >= 1
-    assert found["process_resident_memory_bytes"] > 1 << 20
-    # process_open_fds includes the connection of the request for the metrics
-    wait_until(lambda: len(os.listdir("/proc/%d/fd" % d.process.pid)) ==
-               found["process_open_fds"] - 1)
-    assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
-    assert d.stop() == 0
-    assert not os.path.exists(path) and not os.path.exists(d.socket)
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
-def test_metrics_are_served_on_a_port_and_invalid_requests_are_refused(make):
-    port = free_port()
-    d = make("--metrics-address", "127.0.0.1:%d" % port).start()
-
-    def dial():
-        return http.client.HTTPConnection("127.0.0.1", port, timeout=LONG)
-
-    assert get(dial())[0] == 200
-    assert get(dial(), "/metrics?x=1")[0] == 200
-    assert get(dial(), "/")[0] == 404
-    assert get(dial(), "/metricsx")[0] == 404
-    assert get(dial(), method="POST")[0] == 405
-    for data in (b"nonsense\r\n\r\n", b"GET /metrics\r\n\r\n"):
-        with socket.create_connection(("127.0.0.1", port)) as s:
-            s.sendall(data)
-            assert s.makefile().readline() == "HTTP/1.1 400 Bad Request\n"
-    with socket.create_connection(("127.0.0.1", port)) as s:
-        with pytest.raises(ConnectionError):
-            for _ in range(1000):
-                s.sendall(b"x" * 1000)
-            s.recv(1)
-    crowd = [socket.create_connection(("127.0.0.1", port)) for _ in range(40)]
-    assert d.call("Version")[0] == 0
-    for s in crowd:
-        s.close()
-    wait_until(lambda: get_or_none(dial) == 200)
-
-
-def get_or_none(dial):
-    try:
-        return get(dial())[0]
-    except (ConnectionError, http.client.HTTPException):
-        return None
-
-
-def test_a_metrics_port_that_is_in_use_is_refused(make):
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        listener.listen()
-        address = "127.0.0.1:%d" % listener.getsockname()[1]
-        text = make("--metrics-address", address).refused()
-    assert text.startswith("serve metrics at %s: " % address) and "Address already in use" in text
 
 
 # ---- load and stopping ---------------------------------------------------------------------

@@ -20,7 +20,11 @@ import re
 import select
 import socket
 import subprocess
+import sys
 import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from waiting import wait_until  # noqa: E402
 
 CLONE_NEWNET = 0x40000000
 PORT = 7777
@@ -233,16 +237,13 @@ def nftables():
     return others, pods
 
 
-def settle(namespaces, seconds=4.0):
-    """Wait until no address is tentative."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        waiting = any(a.get("tentative") for ns in namespaces
-                      for one in ip(ns, "-6", commands=["addr"])[0] if "LOWER_UP" in one["flags"]
-                      for a in one.get("addr_info", []))
-        if not waiting:
-            return
-        time.sleep(0.05)
+def settle(namespaces):
+    """Wait until no address is tentative, except addresses whose duplicate was found."""
+    def is_settled():
+        return not any(a.get("tentative") and not a.get("dadfailed") for ns in namespaces
+                       for one in ip(ns, "-6", commands=["addr"])[0] if "LOWER_UP" in one["flags"]
+                       for a in one.get("addr_info", []))
+    wait_until(is_settled, lambda: "addresses stay tentative", 0.05)
 
 
 def snapshot(pods):

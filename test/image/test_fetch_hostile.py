@@ -12,7 +12,6 @@ import socket
 import struct
 import subprocess
 import threading
-import time
 
 import pytest
 
@@ -20,6 +19,7 @@ import fetching
 from fetching import JOB, WAIT, Failed, Image, digest
 from hostile import fails, puller, remote, remote_address  # noqa: F401, fixtures
 from layers import END, directory, hardlink, member, pax, symlink
+from waiting import wait_until
 
 
 # ---- responses of a server ---------------------------------------------------------------------
@@ -231,9 +231,6 @@ def test_all_processes_end_when(how, server, puller):
     else:
         sock.close()
     assert process.wait(WAIT) == (-signal.SIGKILL if how == "the supervisor is killed" else 0)
-    end = time.monotonic() + WAIT
-    while os.path.exists("/proc/%d" % int(fetcher)):
-        assert time.monotonic() < end
-        time.sleep(0.02)
+    wait_until(lambda: not os.path.exists("/proc/%d" % int(fetcher)))
     sock.close()
     gone.set()

@@ -27,6 +27,7 @@ teardown() {
 v4='{"type":"host-local","subnet":"10.7.0.0/24"}'
 both='{"type":"host-local","ranges":[[{"subnet":"10.7.0.0/24"}],[{"subnet":"fd07::/64"}]],
 	"routes":[{"dst":"0.0.0.0/0"},{"dst":"::/0"}]}'
+# shellcheck disable=SC2034 # used by works_in_every_version
 static='{"type":"static","addresses":[{"address":"10.7.0.9/24","gateway":"10.7.0.1"}]}'
 
 # conf JSON [IPAM]: print a configuration with these keys
@@ -68,8 +69,8 @@ nothing_left() {
 @test "ptp: pods reach each other through the host right after ADD, over IPv4 and IPv6" {
 	add '{}' "$both"
 	call ADD c2 two "$(</tmp/conf)" >/tmp/second
-	talks one "$(jq -r '.ips[0].address | split("/")[0]' /tmp/second)"
-	talks one "$(jq -r '.ips[1].address | split("/")[0]' /tmp/second)"
+	connect one two "$(jq -r '.ips[0].address | split("/")[0]' /tmp/second)" tcp 7777
+	connect one two "$(jq -r '.ips[1].address | split("/")[0]' /tmp/second)" tcp 7777
 	del
 	call DEL c2 two "$(</tmp/conf)"
 	nothing_left

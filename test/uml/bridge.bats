@@ -14,9 +14,7 @@ setup() {
 }
 
 teardown() {
-	local link netns
-	for link in $(ip -j link show type veth | jq -r '.[].ifname'); do ip link del "$link" || true; done
-	for netns in $(ip netns list | cut -d ' ' -f 1); do ip netns del "$netns"; done
+	delete_pods
 	ip link del br7 2>/dev/null || true
 	rm -rf /run/hawser /var/lib/cni/networks
 }
@@ -37,14 +35,6 @@ port() { jq -r '.interfaces[1].name' "/tmp/$1.result"; }
 # vlans LINK: print the VLANs of LINK, one per line, such as "100 PVID Egress Untagged"
 vlans() {
 	bridge -j vlan show dev "$1" | jq -r '.[].vlans[] | [.vlan, .vlanEnd // empty, .flags[]?] | join(" ")'
-}
-reaches() {
-	ip netns exec "$1" python3 -c '
-import socket, sys
-try:
-	socket.create_connection((sys.argv[1], 9), 1)
-except ConnectionRefusedError:
-	pass' "$2"
 }
 
 # drifts MESSAGE COMMAND...: assert that CHECK succeeds before COMMAND and fails with MESSAGE after it
@@ -138,12 +128,12 @@ links() { ip -j link | jq -r '.[].ifname' | sort; }
 	[ "$(jq -r '.interfaces[3].name' /tmp/c1.result)" = br7.100 ]
 	ip addr show br7.100 | grep -q 10.7.0.1/24
 	[ -z "$(ip -4 addr show br7)" ]
-	reaches one 10.7.0.1
-	reaches one 10.7.0.3
+	connect one host 10.7.0.1 tcp 7777
+	connect one two 10.7.0.3 tcp 7777
 	call CHECK c1 one
 	call DEL c2 two
 	add c2 two '{"vlan":200}'
-	run ! reaches one 10.7.0.4
+	blocked one two 10.7.0.4 tcp 7777
 	# the gateway's interface is a host object: it is created once per host and stays after DEL
 	call DEL c1 one
 	call DEL c2 two
@@ -163,6 +153,6 @@ links() { ip -j link | jq -r '.[].ifname' | sort; }
 	for i in {1..8}; do wait "${adds[i]}" || { cat "/tmp/p$i.result"; false; }; done
 	for i in {1..8}; do
 		call CHECK "p$i" "p$i"
-		reaches "p$i" 10.7.0.1
+		connect "p$i" host 10.7.0.1 tcp 7777
 	done
 }

@@ -2,7 +2,7 @@
 /*
  * image/pull/test-verify-images.c - verify stored images; a shell script acts as hawser-layer
  *
- * Repairs need a registry: they are tested in test/cri/test_cri_pull.py.
+ * Repairs need a registry: they are tested in test/cri/test_cri_verify.py.
  */
 #include "image/pull/verify-images.h"
 
