@@ -124,9 +124,10 @@ static int output_open(struct output_pipe *out, const struct proc *p, struct hw_
 static int output_read(struct output_pipe *out, size_t len, const struct proc_run *run,
 		       struct hw_err *e)
 {
-	ssize_t n = read(out->read_fd, buf_reserve(&out->buf, len), len);
 	size_t room = run->max - out->buf.len;
+	ssize_t n;
 
+	n = read(out->read_fd, buf_reserve(&out->buf, len), len);
 	if (n < 0 && (errno == EINTR || errno == EAGAIN))
 		return 0;
 	if (n < 0)
