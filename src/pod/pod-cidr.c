@@ -67,11 +67,11 @@ static int read_cidr(const char *state, char **ret_text, struct hw_err *e)
 	AUTO(buf_done) struct buf text = { 0 };
 	int r;
 
-	r = file_read(AT_FDCWD, path, TEXT_MAX, &text, e);
-	if (r == -ENOENT)
-		return 0;
+	r = file_read_if_exists(AT_FDCWD, path, TEXT_MAX, &text, e);
 	if (r < 0)
 		return err_ctx(e, "read the pod CIDR");
+	if (r == 0)
+		return 0;
 	if (parse_cidrs(str_or(text.data, ""), &ranges, e) < 0)
 		return err_ctx(e, "%s", path);
 	*ret_text = buf_take(&text);
