@@ -183,11 +183,12 @@ static int check_bridge(struct rtnl *nl, const struct hw_call *call, struct link
 			iface = &call->prev->ifaces[i];
 	if (!iface)
 		return err_text(e, -EINVAL, "prevResult has no bridge %s", conf->bridge);
-	int r = bridge_get(nl, conf->bridge, ret_bridge, e);
-	if (r == -ENODEV)
-		return err_text(e, r, "bridge %s is missing", conf->bridge);
-	if (r >= 0)
-		r = pod_check_mac(iface, ret_bridge, e);
+	int r = bridge_find(nl, conf->bridge, ret_bridge, e);
+	if (r < 0)
+		return r;
+	if (r == 0)
+		return err_text(e, -ENODEV, "bridge %s is missing", conf->bridge);
+	r = pod_check_mac(iface, ret_bridge, e);
 	if (r < 0)
 		return r;
 	promisc = ret_bridge->flags & IFF_PROMISC;
@@ -324,8 +325,8 @@ static int bridge_status(struct hw_call *call, struct hw_err *e)
 		return r;
 	if (bridge_vlan_wanted(conf) && bridge_vlan_supported(nl, e) < 0)
 		return err_recode(e, HW_CNI_NOT_AVAILABLE);
-	r = bridge_get(nl, conf->bridge, &bridge, e);
-	if (r < 0 && r != -ENODEV)
+	r = bridge_find(nl, conf->bridge, &bridge, e);
+	if (r < 0)
 		return err_recode(e, HW_CNI_NOT_AVAILABLE);
 	r = pod_rules_status(&rules, e);
 	return r < 0 ? r : ipam_delegate(call, &conf->ipam, "STATUS", e);
