@@ -237,8 +237,8 @@ static int host_local_del(struct hw_call *call, struct hw_err *e)
 	if (undoing && undo->addresses.n == 0)
 		return 0;
 	int r = host_local_open(call, LEASE_WRITE, &store, e);
-	if (r < 0)
-		return r == -ENOENT ? 0 : r;
+	if (r <= 0)
+		return r;
 	if (!undoing) {
 		for (size_t i = 0; call->prev && i < call->prev->n_ips; i++)
 			ip_list_add(&known, &call->prev->ips[i].address.ip);
@@ -294,13 +294,15 @@ static int host_local_check(struct hw_call *call, struct hw_err *e)
 	if (r < 0)
 		return r;
 	r = host_local_open(call, LEASE_READ, &store, e);
-	if (r >= 0)
+	if (r > 0)
 		r = lease_has_any(&store, &owner, e);
-	if (r == 0 || r == -ENOENT)
+	if (r < 0)
+		return r;
+	if (r == 0)
 		return err_text(e, -ENOENT,
 				"host-local: Failed to find address added by container %s",
 				call->container_id);
-	return r < 0 ? r : check_leases(call, &pool, &store, e);
+	return check_leases(call, &pool, &store, e);
 }
 
 /* ---- STATUS ---------------------------------------------------------------------------- */
@@ -355,8 +357,8 @@ static int host_local_status(struct hw_call *call, struct hw_err *e)
 	if (r < 0)
 		return r;
 	r = host_local_open(call, LEASE_READ, &store, e);
-	if (r < 0)
-		return r == -ENOENT ? 0 : r;
+	if (r <= 0)
+		return r;
 	r = lease_list_all(&store, &leased, e);
 	if (r >= 0)
 		r = lease_list_stale(&store, &stale, e);

@@ -79,7 +79,9 @@ int lease_open(struct lease_store *store, const char *data_dir, const char *netw
 
 	store->path = str_printf("%s/%s", data_dir, network);
 	store->dir = open(store->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	created = store->dir < 0 && errno == ENOENT && mode == LEASE_CREATE;
+	created = store->dir < 0 && errno == ENOENT;
+	if (created && mode != LEASE_CREATE)
+		return 0;
 	if (created) {
 		r = file_mkdirs(AT_FDCWD, store->path, 0755, e);
 		if (r < 0)
@@ -93,7 +95,7 @@ int lease_open(struct lease_store *store, const char *data_dir, const char *netw
 		r = lease_lock(store, e);
 	if (r >= 0 && created)
 		r = check_index(store, e); /* upstream's plugin may already have added leases */
-	return r;
+	return r < 0 ? r : 1;
 }
 
 int lease_lock(struct lease_store *store, struct hw_err *e)
@@ -494,7 +496,7 @@ int lease_list_stale(const struct lease_store *store, struct ip_list *ret_list, 
 static int remove_entry(void *ctx, const struct file_entry *entry, struct hw_err *e)
 {
 	(void)ctx;
-	return file_remove(entry->dir, entry->name, e) < 0 ? e->code : 0;
+	return file_remove(entry->dir, entry->name, e);
 }
 
 int lease_release_stale(struct lease_store *store, struct hw_err *e)
