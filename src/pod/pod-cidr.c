@@ -108,8 +108,9 @@ static int render_template(const char *text, const char *file, struct buf *ret, 
 	int r;
 
 	r = parse_cidrs(text, &ranges, e);
-	if (r == 0)
-		r = file_read(AT_FDCWD, file, CONF_SIZE_MAX, &template, e);
+	if (r < 0)
+		return r;
+	r = file_read(AT_FDCWD, file, CONF_SIZE_MAX, &template, e);
 	if (r < 0)
 		return r;
 	add_default_routes(&ranges, &routes);

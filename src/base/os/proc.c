@@ -195,9 +195,12 @@ static int start_program(struct proc_run *run, struct hw_err *e)
 	if (p->cancel_fd >= 0 && poll(&cancel, 1, 0) > 0)
 		return err_text(e, -ECANCELED, "%s: cancelled, not started", p->path);
 	r = input_open(p, &run->input_fd, e);
-	if (r == 0)
-		r = output_open(&run->output, p, e);
-	if (r == 0 && !p->stderr_through)
+	if (r < 0)
+		return r;
+	r = output_open(&run->output, p, e);
+	if (r < 0)
+		return r;
+	if (!p->stderr_through)
 		r = output_open(&run->errors, p, e);
 	if (r < 0)
 		return r;
@@ -238,10 +241,12 @@ int proc_run(const struct proc *p, struct proc_result *ret, struct hw_err *e)
 		return r;
 	}
 	r = child_wait(run.child, &status, e);
-	if (r == 0)
-		r = output_drain(&run.output, &run, e);
-	if (r == 0)
-		r = output_drain(&run.errors, &run, e);
+	if (r < 0)
+		return r;
+	r = output_drain(&run.output, &run, e);
+	if (r < 0)
+		return r;
+	r = output_drain(&run.errors, &run, e);
 	if (r < 0)
 		return r;
 	*ret = (struct proc_result){ status, run.output.buf, run.errors.buf };

@@ -278,10 +278,12 @@ static int decode_entry(const struct value *v, struct hw_cached *ret_entry, stru
 	int r;
 
 	r = check_object(v, "capabilityArgs", e);
-	if (r == 0)
-		r = check_object(v, "result", e);
-	if (r == 0)
-		r = field_decode(file_fields, v, &file, e);
+	if (r < 0)
+		return r;
+	r = check_object(v, "result", e);
+	if (r < 0)
+		return r;
+	r = field_decode(file_fields, v, &file, e);
 	if (r < 0)
 		return r;
 	entry = file.entry;

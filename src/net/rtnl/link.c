@@ -176,8 +176,9 @@ static int link_query(struct rtnl *nl, struct nlmsghdr *m, struct link *ret_link
 
 	mnl_attr_put_u32(m, IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS);
 	r = rtnl_query(nl, link_decode, &link, e);
-	if (r >= 0)
-		*ret_link = link;
+	if (r < 0)
+		return r;
+	*ret_link = link;
 	return r;
 }
 

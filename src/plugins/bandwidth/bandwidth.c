@@ -356,15 +356,21 @@ static int bandwidth_add(struct hw_call *call, struct hw_err *e)
 	if (bandwidth_is_unlimited(&b))
 		return 0;
 	r = links_open(&links, call, e);
-	if (r >= 0)
-		r = find_links(&links, &b, call, e);
-	if (r >= 0)
-		r = fill_record(call, &b, &links, e);
-	if (r >= 0)
-		r = hw_record_save(call, e);
-	if (r >= 0)
-		r = apply_limits(record, &b, &links, e);
-	if (r >= 0 && record->ifb) {
+	if (r < 0)
+		return r;
+	r = find_links(&links, &b, call, e);
+	if (r < 0)
+		return r;
+	r = fill_record(call, &b, &links, e);
+	if (r < 0)
+		return r;
+	r = hw_record_save(call, e);
+	if (r < 0)
+		return r;
+	r = apply_limits(record, &b, &links, e);
+	if (r < 0)
+		return r;
+	if (record->ifb) {
 		struct hw_iface *iface = hw_result_add_iface(call->result);
 
 		iface->name = str_copy(record->ifb);

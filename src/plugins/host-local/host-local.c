@@ -195,12 +195,16 @@ static int host_local_add(struct hw_call *call, struct hw_err *e)
 	hw_result_free(call->result);
 	call->result = hw_result_new();
 	int r = pool_init(&a.pool, conf, call->args, call->version, e);
-	if (r >= 0 && !str_empty(conf->ipam.resolv_conf))
+	if (r < 0)
+		return r;
+	if (!str_empty(conf->ipam.resolv_conf))
 		r = resolv_read(conf->ipam.resolv_conf, &call->result->dns, e);
-	if (r >= 0)
-		r = host_local_open(call, LEASE_CREATE, &a.store, e);
-	if (r >= 0)
-		r = lease_list_owned(&a.store, &a.owner, &a.held, e);
+	if (r < 0)
+		return r;
+	r = host_local_open(call, LEASE_CREATE, &a.store, e);
+	if (r < 0)
+		return r;
+	r = lease_list_owned(&a.store, &a.owner, &a.held, e);
 	if (r < 0)
 		return r;
 	for (size_t set = 0; set < a.pool.n; set++) {
@@ -352,16 +356,18 @@ static int host_local_status(struct hw_call *call, struct hw_err *e)
 	autofree char *path = str_printf("%s/%s", data_dir_of(call), call->network);
 
 	int r = pool_init(&pool, call->conf, call->args, call->version, e);
-	if (r >= 0)
-		r = check_writable(path, e);
+	if (r < 0)
+		return r;
+	r = check_writable(path, e);
 	if (r < 0)
 		return r;
 	r = host_local_open(call, LEASE_READ, &store, e);
 	if (r <= 0)
 		return r;
 	r = lease_list_all(&store, &leased, e);
-	if (r >= 0)
-		r = lease_list_stale(&store, &stale, e);
+	if (r < 0)
+		return r;
+	r = lease_list_stale(&store, &stale, e);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < pool.n; i++) {

@@ -61,8 +61,9 @@ static int check_index(struct lease_store *store, struct hw_err *e)
 	AUTO(ip_list_done) struct ip_list all = { 0 };
 
 	int r = index_open_all(store, &dirs, e);
-	if (r >= 0)
-		r = lease_list_all(store, &all, e);
+	if (r < 0)
+		return r;
+	r = lease_list_all(store, &all, e);
 	if (r < 0)
 		return r;
 	store->index_complete = true;
@@ -444,10 +445,12 @@ int lease_release_all(struct lease_store *store, const struct lease_owner *owner
 	if (!unfinished && (known->n > 0 || store->index_complete))
 		return 0;
 	r = scan(store, owner, &owned, &empty, e);
-	if (r >= 0)
-		r = release_matching(store, owner, &empty, LEASE_EMPTY, e);
-	if (r >= 0)
-		r = release_listed(store, owner, &owned, e);
+	if (r < 0)
+		return r;
+	r = release_matching(store, owner, &empty, LEASE_EMPTY, e);
+	if (r < 0)
+		return r;
+	r = release_listed(store, owner, &owned, e);
 	return r < 0 ? r : check_index(store, e);
 }
 

@@ -123,10 +123,12 @@ int pod_check_pair(struct pod_link *l, const struct hw_call *call, const char *b
 				call->ifname);
 	mtu = mtu > 0 ? mtu : ETHERMTU;
 	r = pod_link_open(l, call, e);
-	if (r >= 0)
-		r = check_end(l->nl, host, mtu, &l->host, e);
-	if (r >= 0)
-		r = check_end(l->pod_nl, pod, is_tuned(call) ? 0 : mtu, &l->pod, e);
+	if (r < 0)
+		return r;
+	r = check_end(l->nl, host, mtu, &l->host, e);
+	if (r < 0)
+		return r;
+	r = check_end(l->pod_nl, pod, is_tuned(call) ? 0 : mtu, &l->pod, e);
 	if (r < 0)
 		return r;
 	if (l->pod.parent != l->host.index)

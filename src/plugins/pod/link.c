@@ -39,9 +39,9 @@ int pod_link_open(struct pod_link *l, const struct hw_call *call, struct hw_err 
 	if (r < 0)
 		return err_ctx(e, "failed to open netns \"%s\"", call->netns);
 	r = rtnl_open(l->netns_fd, &l->pod_nl, e);
-	if (r >= 0)
-		r = rtnl_open(-1, &l->nl, e);
-	return r;
+	if (r < 0)
+		return r;
+	return rtnl_open(-1, &l->nl, e);
 }
 
 void pod_link_done(struct pod_link *l)
@@ -97,8 +97,9 @@ int pod_link_plan(struct pod_link *l, struct hw_call *call, bool leases, struct 
 	autofree char *host = NULL;
 
 	int r = choose_name(l, call, &host, e);
-	if (r >= 0)
-		r = refuse_existing(l, call, host, e);
+	if (r < 0)
+		return r;
+	r = refuse_existing(l, call, host, e);
 	if (r < 0)
 		return r;
 	record->host = take_ptr(host);
@@ -173,8 +174,9 @@ int pod_link_create(struct pod_link *l, struct hw_call *call,
 	if (r < 0)
 		return r == -EEXIST ? r : err_ctx(e, "failed to make veth pair");
 	r = link_get_brief(l->nl, record->host, &l->host, e);
-	if (r >= 0)
-		r = link_get_brief(l->pod_nl, call->ifname, &l->pod, e);
+	if (r < 0)
+		return r;
+	r = link_get_brief(l->pod_nl, call->ifname, &l->pod, e);
 	if (r < 0)
 		return r;
 	(void)sysctl_write_conf(-1, AF_INET6, l->host.name, "accept_ra", "0", &ignored);
