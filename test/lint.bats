@@ -205,6 +205,36 @@ test_file() {
 	run -0 lint banned
 }
 
+# c_function LINE...: create src/base/f.c with a function of these lines; the first one is line 4
+c_function() {
+	c_file src/base/f.c 'int f(int x, struct hw_err *e)' '{' "${@/#/$'\t'}" '}'
+}
+
+@test "lint: a call that can fail in a declaration is refused" {
+	c_function 'int r = get(x, e);' '' 'return r < 0 ? r : 0;'
+	refused results src/base/f.c:4 "r: declare first"
+	c_function 'struct hw_err why;' '' 'int r = x ? get(x, &why) : 0;' 'return r;'
+	refused results src/base/f.c:6 "r: declare first"
+	c_function 'autoclose int fd =' '	open("x", 0);' 'char c;' '' 'if (fd < 0)' '	return -1;'
+	refused results src/base/f.c:4 "fd: declare first"
+	c_function 'const char *s = strchr("x", x);' 'int r;' '' 'if (x && !s)' '	return -1;'
+	refused results src/base/f.c:4 "s: declare first"
+}
+
+@test "lint: a call that cannot fail in a declaration, and a call after the declarations, are accepted" {
+	c_function 'struct object *p = object_of(x);' 'size_t n = strlen("x");' \
+		'int fd = take_fd(p->fd), code = err_wire(e), r;' '' 'r = get(p, n, e);' \
+		'if (r < 0)' '	return r;' 'if (!p->next)' '	return code;' 'else' '	r = get(p, fd, e);'
+	run -0 lint results
+	c_function 'int64_t size = file_size(x);' '' 'return size < 0 ? 0 : size;'
+	run -0 lint results
+}
+
+@test "lint: a call that can fail in a declaration of a unit test is accepted" {
+	c_file src/base/test-f.c 'int main(void)' '{' '	int fd = open("x", 0);' '' '	assert(fd >= 0);' '}'
+	run -0 lint results
+}
+
 @test "lint: a file without a licence line is refused" {
 	echo 'all:' >Makefile
 	git add Makefile

@@ -66,10 +66,10 @@ int spec_read(const Runtime__V1__ImageStatusResponse *status, struct spec *ret, 
 		spec = value_get(info, "imageSpec");
 	}
 	if (!spec)
-		return err_text(e, -ENODATA, "the runtime does not report the image configuration");
+		return 0;
 	if (field_decode(spec_fields, spec, ret, e) < 0)
 		return err_ctx(e, "image configuration");
-	return 0;
+	return 1;
 }
 
 void spec_done(struct spec *spec)

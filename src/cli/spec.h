@@ -37,7 +37,7 @@ struct spec {
 	struct hw_list history; /* array of struct spec_step, the oldest step first */
 };
 
-/* Return: 0; -ENODATA: the runtime does not report the configuration; -EINVAL: it is malformed */
+/* Return: 1 if read; 0 if the runtime does not report the configuration; -EINVAL: it is malformed */
 int spec_read(const struct Runtime__V1__ImageStatusResponse *status, struct spec *ret,
 	      struct hw_err *e);
 void spec_done(struct spec *spec);

@@ -45,7 +45,7 @@ static void test_all_fields(void **state)
 	struct hw_err e;
 
 	(void)state;
-	assert_int_equal(read_spec("info", text, &spec, &e), 0);
+	assert_int_equal(read_spec("info", text, &spec, &e), 1);
 	assert_string_equal(spec.variant, "v8");
 	assert_string_equal(spec.config.user, "7");
 	assert_int_equal(spec.config.cmd.n, 2);
@@ -69,24 +69,23 @@ static void test_nulls(void **state)
 				   "{\"imageSpec\":{\"created\":null,\"config\":{\"Env\":null,"
 				   "\"Labels\":null,\"Volumes\":null},\"history\":null}}",
 				   &spec, &e),
-			 0);
+			 1);
 	assert_int_equal(spec.config.env.n, 0);
 	assert_int_equal(spec.history.n, 0);
 }
 
-static void test_errors(void **state)
+static void test_not_decoded(void **state)
 {
 	static const struct {
 		const char *key, *text;
-		int code;
-		const char *msg;
+		int result;
 	} cases[] = {
-		{ "other", "{}", -ENODATA, "the runtime does not report the image configuration" },
-		{ "info", "{}", -ENODATA, "the runtime does not report the image configuration" },
-		{ "info", "[]", -ENODATA, "the runtime does not report the image configuration" },
-		{ "info", "{", -EINVAL, NULL },
-		{ "info", "{\"imageSpec\":[]}", -EINVAL, NULL },
-		{ "info", "{\"imageSpec\":{\"config\":{\"Cmd\":\"sh\"}}}", -EINVAL, NULL },
+		{ "other", "{}", 0 },
+		{ "info", "{}", 0 },
+		{ "info", "[]", 0 },
+		{ "info", "{", -EINVAL },
+		{ "info", "{\"imageSpec\":[]}", -EINVAL },
+		{ "info", "{\"imageSpec\":{\"config\":{\"Cmd\":\"sh\"}}}", -EINVAL },
 	};
 
 	(void)state;
@@ -94,9 +93,8 @@ static void test_errors(void **state)
 		AUTO(spec_done) struct spec spec = { 0 };
 		struct hw_err e;
 
-		assert_int_equal(read_spec(cases[i].key, cases[i].text, &spec, &e), cases[i].code);
-		if (cases[i].msg)
-			assert_string_equal(e.msg, cases[i].msg);
+		assert_int_equal(read_spec(cases[i].key, cases[i].text, &spec, &e),
+				 cases[i].result);
 	}
 }
 
@@ -138,7 +136,8 @@ int main(void)
 		{ "spec: the image configuration that containerd and hawser-cri report is decoded",
 		  test_all_fields },
 		{ "spec: a null value is treated as absent", test_nulls },
-		{ "spec: a missing or malformed configuration is an error", test_errors },
+		{ "spec: a missing configuration is not found, and a malformed one is an error",
+		  test_not_decoded },
 		{ "spec: values of the info map that are JSON are parsed, others stay strings",
 		  test_info },
 		{ "spec: the age of a malformed time is empty", test_ages },

@@ -225,9 +225,10 @@ int db_begin(struct db *db, struct db_transaction *ret_change, struct hw_err *e)
 	int r;
 
 	r = db_exec(db, "BEGIN IMMEDIATE", e);
-	if (r == 0)
-		ret_change->db = db;
-	return r;
+	if (r < 0)
+		return r;
+	ret_change->db = db;
+	return 0;
 }
 
 int db_commit(struct db_transaction *c, struct hw_err *e)
@@ -235,9 +236,10 @@ int db_commit(struct db_transaction *c, struct hw_err *e)
 	int r;
 
 	r = db_exec(c->db, "COMMIT", e);
-	if (r == 0)
-		c->db = NULL;
-	return r;
+	if (r < 0)
+		return r;
+	c->db = NULL;
+	return 0;
 }
 
 void db_transaction_done(struct db_transaction *c)

@@ -91,21 +91,19 @@ static int conntrack_exchange(struct mnl_socket *socket, const struct nlmsghdr *
 	if (mnl_socket_sendto(socket, request, request->nlmsg_len) < 0)
 		return -errno;
 	for (;;) {
-		int r = poll(&in, 1, CONNTRACK_TIMEOUT_MS);
+		struct nlmsghdr *m;
+		int left, r;
 
+		r = poll(&in, 1, CONNTRACK_TIMEOUT_MS);
 		if (r < 0 && errno == EINTR)
 			continue;
 		if (r <= 0)
 			return r == 0 ? -ETIMEDOUT : -errno;
-
-		char *data = buf_reserve(entries, CONNTRACK_RECEIVE_MAX);
-		ssize_t n = mnl_socket_recvfrom(socket, data, CONNTRACK_RECEIVE_MAX);
-		const struct nlmsghdr *m = (const struct nlmsghdr *)data;
-		int left = (int)n;
-
-		if (n < 0)
+		m = (struct nlmsghdr *)buf_reserve(entries, CONNTRACK_RECEIVE_MAX);
+		left = (int)mnl_socket_recvfrom(socket, m, CONNTRACK_RECEIVE_MAX);
+		if (left < 0)
 			return -errno;
-		buf_commit(entries, MNL_ALIGN(n));
+		buf_commit(entries, MNL_ALIGN(left));
 		for (; mnl_nlmsg_ok(m, left); m = mnl_nlmsg_next(m, &left)) {
 			if (m->nlmsg_type == NLMSG_DONE)
 				return 0;

@@ -157,7 +157,7 @@ static int remove_link(void *ctx, const struct file_entry *entry, struct hw_err 
 	if (get_state(entry->dir, entry->name, false) != CURRENT)
 		return 0;
 	++*links;
-	return file_remove(entry->dir, entry->name, e) < 0 ? e->code : 0;
+	return file_remove(entry->dir, entry->name, e);
 }
 
 int install_remove(const char *dir, struct hw_err *e)

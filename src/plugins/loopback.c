@@ -36,10 +36,12 @@ static int open_lo(int netns, struct rtnl **ret_nl, struct link *ret_lo, struct 
 	AUTO(rtnl_close) struct rtnl *nl = NULL;
 
 	int r = rtnl_open(netns, &nl, e);
-	if (r >= 0)
-		r = link_get(nl, "lo", ret_lo, e);
-	if (r >= 0)
-		*ret_nl = take_ptr(nl);
+	if (r < 0)
+		return r;
+	r = link_get(nl, "lo", ret_lo, e);
+	if (r < 0)
+		return r;
+	*ret_nl = take_ptr(nl);
 	return r;
 }
 
@@ -143,9 +145,12 @@ static int loopback_check(struct hw_call *call, struct hw_err *e)
 	if (!(lo.flags & IFF_UP))
 		return err_text(e, -ENETDOWN, "loopback interface is down");
 	r = addr_get(nl, &lo, AF_UNSPEC, &list, e);
-	if (r >= 0)
-		r = require_address(&list, "127.0.0.1/8", e);
-	if (r >= 0 && lo.ipv6)
+	if (r < 0)
+		return r;
+	r = require_address(&list, "127.0.0.1/8", e);
+	if (r < 0)
+		return r;
+	if (lo.ipv6)
 		r = require_address(&list, "::1/128", e);
 	return r;
 }

@@ -281,14 +281,18 @@ static int ptp_check(struct hw_call *call, struct hw_err *e)
 	struct pod_rules rules = ptp_rules(conf);
 
 	int r = check_conf(conf, e);
-	if (r >= 0)
-		r = ipam_delegate(call, &conf->ipam, "CHECK", e);
-	if (r >= 0)
-		r = pod_check_pair(&l, call, NULL, conf->mtu, e);
-	if (r >= 0)
-		r = check_pod(&l, call->prev, e);
-	if (r >= 0)
-		r = check_host(&l, call->prev, e);
+	if (r < 0)
+		return r;
+	r = ipam_delegate(call, &conf->ipam, "CHECK", e);
+	if (r < 0)
+		return r;
+	r = pod_check_pair(&l, call, NULL, conf->mtu, e);
+	if (r < 0)
+		return r;
+	r = check_pod(&l, call->prev, e);
+	if (r < 0)
+		return r;
+	r = check_host(&l, call->prev, e);
 	return r < 0 ? r : pod_rules_check(call, &rules, e);
 }
 
@@ -315,8 +319,9 @@ static int ptp_status(struct hw_call *call, struct hw_err *e)
 	struct pod_rules rules = ptp_rules(conf);
 
 	int r = check_conf(conf, e);
-	if (r >= 0)
-		r = pod_rules_status(&rules, e);
+	if (r < 0)
+		return r;
+	r = pod_rules_status(&rules, e);
 	return r < 0 ? r : ipam_delegate(call, &conf->ipam, "STATUS", e);
 }
 

@@ -136,12 +136,15 @@ int rules_repair(const struct hw_plugin *const *plugins, struct hw_err *e)
 	struct errors errors = { 0 };
 
 	int r = record_check_dir(state, e);
-	if (r >= 0)
-		r = nft_open(&nft, e);
-	if (r >= 0)
-		r = nft_repair(nft, NFT_INET, e);
-	if (r >= 0)
-		r = nft_repair(nft, NFT_BRIDGE, e);
+	if (r < 0)
+		return r;
+	r = nft_open(&nft, e);
+	if (r < 0)
+		return r;
+	r = nft_repair(nft, NFT_INET, e);
+	if (r < 0)
+		return r;
+	r = nft_repair(nft, NFT_BRIDGE, e);
 	if (r < 0)
 		return r;
 	int repaired = attach_repair(plugins, state, &errors);

@@ -177,12 +177,15 @@ static int collect_addresses(const struct hw_call *call, struct hw_result *resul
 	for (size_t i = 0; r >= 0 && i < conf->ipam.addresses.n; i++)
 		r = add_address(result, str_or(v[i].address, ""), &v[i].gateway,
 				"the 'address' field is expected to be", e);
-	if (r >= 0)
-		r = add_from_args(result, call->args, e);
-	if (r >= 0)
-		r = replace_addresses(result, &conf->args.cni.ips, e);
-	if (r >= 0)
-		r = replace_addresses(result, &conf->runtime.ips, e);
+	if (r < 0)
+		return r;
+	r = add_from_args(result, call->args, e);
+	if (r < 0)
+		return r;
+	r = replace_addresses(result, &conf->args.cni.ips, e);
+	if (r < 0)
+		return r;
+	r = replace_addresses(result, &conf->runtime.ips, e);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < result->n_ips; i++)

@@ -67,11 +67,11 @@ static int read_cidr(const char *state, char **ret_text, struct hw_err *e)
 	AUTO(buf_done) struct buf text = { 0 };
 	int r;
 
-	r = file_read(AT_FDCWD, path, TEXT_MAX, &text, e);
-	if (r == -ENOENT)
-		return 0;
+	r = file_read_if_exists(AT_FDCWD, path, TEXT_MAX, &text, e);
 	if (r < 0)
 		return err_ctx(e, "read the pod CIDR");
+	if (r == 0)
+		return 0;
 	if (parse_cidrs(str_or(text.data, ""), &ranges, e) < 0)
 		return err_ctx(e, "%s", path);
 	*ret_text = buf_take(&text);
@@ -108,8 +108,9 @@ static int render_template(const char *text, const char *file, struct buf *ret, 
 	int r;
 
 	r = parse_cidrs(text, &ranges, e);
-	if (r == 0)
-		r = file_read(AT_FDCWD, file, CONF_SIZE_MAX, &template, e);
+	if (r < 0)
+		return r;
+	r = file_read(AT_FDCWD, file, CONF_SIZE_MAX, &template, e);
 	if (r < 0)
 		return r;
 	add_default_routes(&ranges, &routes);

@@ -78,6 +78,16 @@ int file_read(int dir, const char *path, size_t max, struct buf *ret, struct hw_
 	return read_all(fd, path, max, ret, e);
 }
 
+int file_read_if_exists(int dir, const char *path, size_t max, struct buf *ret, struct hw_err *e)
+{
+	int r;
+
+	r = file_read(dir, path, max, ret, e);
+	if (r == -ENOENT)
+		return 0;
+	return r < 0 ? r : 1;
+}
+
 int file_read_fd(int fd, size_t max, struct buf *ret, struct hw_err *e)
 {
 	return read_all(fd, "input", max, ret, e);
@@ -260,11 +270,9 @@ int file_remove(int dir, const char *path, struct hw_err *e)
 	r = remove_temp(dir, temp, e);
 	if (r < 0)
 		return r;
-	if (unlinkat(dir, path, 0) == 0)
-		return 0;
-	if (is_absent(errno))
-		return 1;
-	return err_set(e, -errno, "remove %s", path);
+	if (unlinkat(dir, path, 0) < 0 && !is_absent(errno))
+		return err_set(e, -errno, "remove %s", path);
+	return 0;
 }
 
 /* SIOCGSKNS is faster than /proc, where the kernel must first create the entries of a new process.

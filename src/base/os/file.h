@@ -20,6 +20,9 @@
  * Return: 0; -ENOENT if it does not exist; -EFBIG if it has more than max bytes; -EISDIR or -EINVAL
  * if it is not a regular file */
 int file_read(int dir, const char *path, size_t max, struct buf *ret, struct hw_err *e);
+/* Like file_read(), but a missing file is not an error. Return: 1 if read; 0 if the file does not
+ * exist; or a negative errno */
+int file_read_if_exists(int dir, const char *path, size_t max, struct buf *ret, struct hw_err *e);
 /* Reads a descriptor of any kind up to EOF, like file_read(). */
 int file_read_fd(int fd, size_t max, struct buf *ret, struct hw_err *e);
 int file_write_fd(int fd, const void *data, size_t len, struct hw_err *e);
@@ -49,7 +52,7 @@ int file_sweep(int dir, const char *path, struct hw_err *e);
 
 /* Creates a directory and its parents, like mkdir -p. An existing directory keeps its mode. */
 int file_mkdirs(int dir, const char *path, mode_t mode, struct hw_err *e);
-/* Removes a file and its .NAME~. Return: 0; 1 if the file did not exist */
+/* Removes a file and its .NAME~; succeeds if the file does not exist. */
 int file_remove(int dir, const char *path, struct hw_err *e);
 
 /* Opens a file, creating it if needed, and locks it with flock(). Closing *ret_fd releases the

@@ -124,9 +124,10 @@ static int output_open(struct output_pipe *out, const struct proc *p, struct hw_
 static int output_read(struct output_pipe *out, size_t len, const struct proc_run *run,
 		       struct hw_err *e)
 {
-	ssize_t n = read(out->read_fd, buf_reserve(&out->buf, len), len);
 	size_t room = run->max - out->buf.len;
+	ssize_t n;
 
+	n = read(out->read_fd, buf_reserve(&out->buf, len), len);
 	if (n < 0 && (errno == EINTR || errno == EAGAIN))
 		return 0;
 	if (n < 0)
@@ -194,9 +195,12 @@ static int start_program(struct proc_run *run, struct hw_err *e)
 	if (p->cancel_fd >= 0 && poll(&cancel, 1, 0) > 0)
 		return err_text(e, -ECANCELED, "%s: cancelled, not started", p->path);
 	r = input_open(p, &run->input_fd, e);
-	if (r == 0)
-		r = output_open(&run->output, p, e);
-	if (r == 0 && !p->stderr_through)
+	if (r < 0)
+		return r;
+	r = output_open(&run->output, p, e);
+	if (r < 0)
+		return r;
+	if (!p->stderr_through)
 		r = output_open(&run->errors, p, e);
 	if (r < 0)
 		return r;
@@ -237,10 +241,12 @@ int proc_run(const struct proc *p, struct proc_result *ret, struct hw_err *e)
 		return r;
 	}
 	r = child_wait(run.child, &status, e);
-	if (r == 0)
-		r = output_drain(&run.output, &run, e);
-	if (r == 0)
-		r = output_drain(&run.errors, &run, e);
+	if (r < 0)
+		return r;
+	r = output_drain(&run.output, &run, e);
+	if (r < 0)
+		return r;
+	r = output_drain(&run.errors, &run, e);
 	if (r < 0)
 		return r;
 	*ret = (struct proc_result){ status, run.output.buf, run.errors.buf };

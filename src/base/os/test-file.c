@@ -53,7 +53,7 @@ static int remove_entry(void *ctx, const struct file_entry *entry, struct hw_err
 		file_walk(entry->dir, entry->name, remove_entry, NULL, e);
 		return unlinkat(entry->dir, entry->name, AT_REMOVEDIR) < 0 ? -errno : 0;
 	}
-	return file_remove(entry->dir, entry->name, e) < 0 ? e->code : 0;
+	return file_remove(entry->dir, entry->name, e);
 }
 
 static int fixture_teardown(void **state)
@@ -150,6 +150,20 @@ static void names_unreadable_files(void **state)
 	assert_int_equal(mkfifoat(dir, "fifo", 0600), 0);
 	assert_int_equal(file_read(dir, "fifo", 10, &b, &e), -EINVAL);
 	assert_string_equal(e.msg, "read fifo: not a regular file");
+}
+
+static void reads_an_optional_file(void **state)
+{
+	AUTO(buf_done) struct buf b = { 0 };
+	int dir = fixture_dir(state);
+	struct hw_err e;
+
+	assert_int_equal(file_read_if_exists(dir, "none", 10, &b, &e), 0);
+	assert_null(b.data);
+	assert_int_equal(file_read_if_exists(dir, ".", 10, &b, &e), -EISDIR);
+	write_text(dir, "f", "text");
+	assert_int_equal(file_read_if_exists(dir, "f", 10, &b, &e), 1);
+	assert_string_equal(b.data, "text");
 }
 
 static void reads_a_pipe_to_its_end(void **state)
@@ -440,10 +454,11 @@ static void removes(void **state)
 
 	write_text(dir, "f", "");
 	assert_int_equal(file_remove(dir, "f", &e), 0);
-	assert_int_equal(file_remove(dir, "f", &e), 1);
-	assert_int_equal(file_remove(dir, "no/f", &e), 1);
+	assert_int_equal(faccessat(dir, "f", F_OK, 0), -1);
+	assert_int_equal(file_remove(dir, "f", &e), 0);
+	assert_int_equal(file_remove(dir, "no/f", &e), 0);
 	write_text(dir, "f", "");
-	assert_int_equal(file_remove(dir, "f/g", &e), 1);
+	assert_int_equal(file_remove(dir, "f/g", &e), 0);
 	assert_int_equal(mkdirat(dir, "d", 0700), 0);
 	assert_int_equal(file_remove(dir, "d", &e), -EISDIR);
 }
@@ -604,6 +619,7 @@ int main(void)
 		TEST("file: reading a missing file, a directory or a FIFO fails with an error that "
 		     "names it",
 		     names_unreadable_files),
+		TEST("file: reading a missing optional file returns 0", reads_an_optional_file),
 		TEST("file: a pipe is read up to EOF", reads_a_pipe_to_its_end),
 		TEST("file: replacing a file sets contents and mode, and leaves no temporary file",
 		     replaces),

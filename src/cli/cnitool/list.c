@@ -243,8 +243,9 @@ static int run_validate(struct cli *t, char **args, struct hw_err *e)
 	int r;
 
 	r = tool_load(t, args[0], e);
-	if (r >= 0)
-		r = hw_validate(t->cni, t->conf, NULL, &n.capabilities, e);
+	if (r < 0)
+		return r;
+	r = hw_validate(t->cni, t->conf, NULL, &n.capabilities, e);
 	if (r < 0)
 		return r;
 	fill_info(t->conf, &n);

@@ -140,12 +140,15 @@ static int tool_attachment_init(struct tool_attachment *a, struct cli *t, char *
 	int r;
 
 	r = tool_load(t, args[0], e);
-	if (r >= 0)
-		r = absolute_path(args[1], &t->netns, e);
-	if (r >= 0)
-		r = set_args(a, t->args, e);
-	if (r >= 0)
-		r = set_capability_args(a, t->capability_args, e);
+	if (r < 0)
+		return r;
+	r = absolute_path(args[1], &t->netns, e);
+	if (r < 0)
+		return r;
+	r = set_args(a, t->args, e);
+	if (r < 0)
+		return r;
+	r = set_capability_args(a, t->capability_args, e);
 	if (r < 0)
 		return r;
 	hash_hex(t->netns, ID_DIGITS, digits);
@@ -323,8 +326,9 @@ static int run_gc(struct cli *t, char **args, struct hw_err *e)
 	int r;
 
 	r = tool_load(t, args[0], e);
-	if (r >= 0)
-		r = confirm_gc(t, e);
+	if (r < 0)
+		return r;
+	r = confirm_gc(t, e);
 	if (r < 0)
 		return r;
 	return hw_gc(t->cni, t->conf, none, 0, e);

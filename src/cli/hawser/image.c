@@ -94,7 +94,7 @@ static int run_inspect(struct cli *cli, char **args, struct hw_err *e)
 		return 0;
 	}
 	r = spec_read(status, &spec, e);
-	if (r < 0 && r != -ENODATA)
+	if (r < 0)
 		return err_ctx(e, "image \"%s\"", args[0]);
 	print_field("id", image->id);
 	print_list("names", image->repo_tags, image->n_repo_tags);
@@ -183,6 +183,8 @@ static int run_history(struct cli *cli, char **args, struct hw_err *e)
 	if (r < 0)
 		return r;
 	r = spec_read(status, &spec, e);
+	if (r == 0)
+		r = err_text(e, -ENODATA, "the runtime does not report the image configuration");
 	if (r < 0)
 		return err_ctx(e, "image \"%s\"", args[0]);
 	if (cli->json) {

@@ -110,7 +110,7 @@ static char *get_age(struct cli *cli, const Runtime__V1__Image *image)
 	struct hw_err ignored;
 
 	if (image_status(cli, image->id, true, &status, &ignored) < 0 ||
-	    spec_read(status, &spec, &ignored) < 0)
+	    spec_read(status, &spec, &ignored) <= 0)
 		return str_copy("");
 	return spec_age(spec.created);
 }

@@ -125,10 +125,10 @@ static int read_file(int dir, const char *path, struct record *ret, struct hw_er
 {
 	AUTO(buf_done) struct buf b = { 0 };
 
-	int r = file_read(dir, path, RECORD_MAX, &b, e);
-	if (r == -ENOENT || r == -EFBIG)
+	int r = file_read_if_exists(dir, path, RECORD_MAX, &b, e);
+	if (r == -EFBIG)
 		return 0;
-	if (r < 0)
+	if (r <= 0)
 		return r;
 	struct hw_err invalid;
 	return hw_field_decode(record_fields, str_or(b.data, ""), b.len, ret, &invalid) < 0 ? 0 : 1;

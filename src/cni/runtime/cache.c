@@ -278,10 +278,12 @@ static int decode_entry(const struct value *v, struct hw_cached *ret_entry, stru
 	int r;
 
 	r = check_object(v, "capabilityArgs", e);
-	if (r == 0)
-		r = check_object(v, "result", e);
-	if (r == 0)
-		r = field_decode(file_fields, v, &file, e);
+	if (r < 0)
+		return r;
+	r = check_object(v, "result", e);
+	if (r < 0)
+		return r;
+	r = field_decode(file_fields, v, &file, e);
 	if (r < 0)
 		return r;
 	entry = file.entry;
@@ -366,10 +368,8 @@ static int read_text(const char *path, struct buf *ret_text, struct hw_err *e)
 {
 	int r;
 
-	r = file_read(AT_FDCWD, path, VALUE_SIZE_MAX, ret_text, e);
-	if (r == -ENOENT)
-		return 0;
-	if (r < 0)
+	r = file_read_if_exists(AT_FDCWD, path, VALUE_SIZE_MAX, ret_text, e);
+	if (r <= 0)
 		return r;
 	return ret_text->len > 0;
 }
@@ -509,9 +509,9 @@ static int read_listed_file(const struct file_entry *file, struct hw_cached *ret
 	AUTO(buf_done) struct buf text = { 0 };
 	int r;
 
-	r = file_read(file->dir, file->name, VALUE_SIZE_MAX, &text, e);
-	if (r < 0)
-		return r == -ENOENT ? 0 : r;
+	r = file_read_if_exists(file->dir, file->name, VALUE_SIZE_MAX, &text, e);
+	if (r <= 0)
+		return r;
 	if (text.len == 0)
 		return err_text(e, -EINVAL, "file is empty, possibly after a power cut");
 	r = cache_entry_parse(&text, file->name, &entry, e);

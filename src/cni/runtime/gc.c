@@ -127,12 +127,15 @@ int hw_gc(const struct hw_cni *cni, const struct hw_conf *conf, const struct hw_
 	for (size_t i = 0; valid && i < n_valid; i++)
 		add_valid(&gc, valid[i].container_id, valid[i].ifname);
 	r = run_init(&run, cni, conf, NULL, e);
-	if (r >= 0)
-		r = cache_snapshot(cni->cache_dir, &before, e);
-	if (r >= 0)
-		r = run_lock(&run, true, &lock, e);
-	if (r >= 0)
-		r = hw_cached_attachments(cni, NULL, cni->damaged, cni->damaged_ctx, &cached, e);
+	if (r < 0)
+		return r;
+	r = cache_snapshot(cni->cache_dir, &before, e);
+	if (r < 0)
+		return r;
+	r = run_lock(&run, true, &lock, e);
+	if (r < 0)
+		return r;
+	r = hw_cached_attachments(cni, NULL, cni->damaged, cni->damaged_ctx, &cached, e);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < cached.n; i++)

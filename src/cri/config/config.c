@@ -183,11 +183,14 @@ int config_owner(const char *text, struct socket_owner *ret_owner, struct hw_err
 
 	if (*user)
 		r = find_user(user, &owner, e);
-	if (r == 0 && colon)
+	if (r < 0)
+		return r;
+	if (colon)
 		r = find_group(colon + 1, &owner, e);
-	if (r == 0)
-		*ret_owner = owner;
-	return r;
+	if (r < 0)
+		return r;
+	*ret_owner = owner;
+	return 0;
 }
 
 /* ---- checks ------------------------------------------------------------------------- */

@@ -237,9 +237,10 @@ static int read_bytes(struct recipe_reader *r, int64_t max, struct hw_err *e)
 		return ret;
 	r->record.len = 0;
 	ret = read_exactly(r, buf_reserve(&r->record, (size_t)len), (size_t)len, e);
-	if (ret == 0)
-		buf_commit(&r->record, (size_t)len);
-	return ret;
+	if (ret < 0)
+		return ret;
+	buf_commit(&r->record, (size_t)len);
+	return 0;
 }
 
 static int read_file(struct recipe_reader *r, const struct recipe_sink *sink, void *ctx,
@@ -251,8 +252,9 @@ static int read_file(struct recipe_reader *r, const struct recipe_sink *sink, vo
 	int ret;
 
 	ret = read_exactly(r, sum, sizeof(sum), e);
-	if (ret == 0)
-		ret = read_number(r, TAR_HOLES_MAX, &n, e);
+	if (ret < 0)
+		return ret;
+	ret = read_number(r, TAR_HOLES_MAX, &n, e);
 	if (ret < 0)
 		return ret;
 	r->pieces = mem_resize(r->pieces, (size_t)n + 1, sizeof(*r->pieces));
@@ -261,8 +263,9 @@ static int read_file(struct recipe_reader *r, const struct recipe_sink *sink, vo
 		if (ret == 0)
 			ret = read_number(r, INT64_MAX / 2, &r->pieces[i].len, e);
 	}
-	if (ret == 0)
-		ret = read_bytes(r, PATH_SIZE - 1, e);
+	if (ret < 0)
+		return ret;
+	ret = read_bytes(r, PATH_SIZE - 1, e);
 	if (ret < 0)
 		return ret;
 	if (r->record.len == 0 || memchr(r->record.data, '\0', r->record.len))

@@ -76,10 +76,8 @@ static int read_file(const char *path, const char *name, struct credentials *c, 
 	autofree char *auth = NULL;
 	int r;
 
-	r = file_read(AT_FDCWD, path, FILE_MAX, &text, e);
-	if (r == -ENOENT)
-		return 0;
-	if (r < 0)
+	r = file_read_if_exists(AT_FDCWD, path, FILE_MAX, &text, e);
+	if (r <= 0)
 		return r;
 	r = value_parse(text.data, text.len, &v, e);
 	if (r < 0)

@@ -119,8 +119,9 @@ static int check_config(const struct resolved_image *image, const struct platfor
 	int r;
 
 	r = image_config_parse(str_or(image->config.data, ""), image->config.len, &c, e);
-	if (r == 0)
-		r = image_config_check(c, image->manifest, e);
+	if (r < 0)
+		return r;
+	r = image_config_check(c, image->manifest, e);
 	if (r < 0)
 		return r;
 	if (str_empty(c->platform.architecture) || platform_rank(wanted, &c->platform) >= 0)
@@ -142,9 +143,11 @@ int resolve_image(struct resolved_image *image, const struct document_source *fr
 	config = &image->manifest->config;
 	r = get_document(from, "blobs", config->digest, config->size, true, &image->config, NULL,
 			 e);
-	if (r == 0)
-		r = check_config(image, wanted, e);
-	if (r == 0)
-		digest_of(image->documents[0].data, image->documents[0].len, image->digest);
-	return r;
+	if (r < 0)
+		return r;
+	r = check_config(image, wanted, e);
+	if (r < 0)
+		return r;
+	digest_of(image->documents[0].data, image->documents[0].len, image->digest);
+	return 0;
 }

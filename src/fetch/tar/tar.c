@@ -138,8 +138,9 @@ static int fill_entry(struct tar *t, const struct tar_header *h, struct hw_err *
 	/* the oldest archives mark a directory only by the slash after its name */
 	entry->type = h->flag == '\0' && str_ends(entry->path, "/") ? TAR_DIR : types[i].type;
 	r = check_owner("user", uid, e);
-	if (r == 0)
-		r = check_owner("group", gid, e);
+	if (r < 0)
+		return r;
+	r = check_owner("group", gid, e);
 	if (r < 0)
 		return r;
 	if ((entry->type == TAR_CHAR || entry->type == TAR_BLOCKDEV) &&

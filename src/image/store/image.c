@@ -242,8 +242,8 @@ static int list_chains(struct store *s, const char *id, struct hw_strings *ret_c
 	return r;
 }
 
-/* Also removes layers of failed pulls, because images are removed to free disk space. Return: 0;
- * 1: not found */
+/* Also removes layers of failed pulls, because images are removed to free disk space. Return: 1
+ * if removed; 0: not found */
 static int remove_locked(struct store *s, const char *text, struct store_removal *removal,
 			 struct hw_err *e)
 {
@@ -262,7 +262,7 @@ static int remove_locked(struct store *s, const char *text, struct store_removal
 
 	r = store_find(now, text, true, &image, e);
 	if (r <= 0)
-		return r < 0 ? r : 1;
+		return r;
 	strings_add(&ids, image->id);
 	r = db_begin(s->db, &change, e);
 	if (r < 0)
@@ -289,7 +289,7 @@ static int remove_locked(struct store *s, const char *text, struct store_removal
 		return r;
 	store_snapshot_publish(s, &next);
 	store_move_layers_to_gone(s, removal);
-	return 0;
+	return 1;
 }
 
 int store_image_remove(struct store *s, const char *text, struct hw_err *e)
@@ -304,8 +304,9 @@ int store_image_remove(struct store *s, const char *text, struct hw_err *e)
 		r = remove_locked(s, text, &removal, e);
 	}
 	if (r == 0)
-		r = store_delete_gone(s, &removal, e);
-	if (r == 0)
-		store_create_reserve(s);
-	return r < 0 ? err_ctx(e, "remove image \"%.256s\"", text) : r;
+		return 0;
+	if (r < 0 || store_delete_gone(s, &removal, e) < 0)
+		return err_ctx(e, "remove image \"%.256s\"", text);
+	store_create_reserve(s);
+	return 1;
 }

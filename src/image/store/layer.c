@@ -138,11 +138,11 @@ int store_layer_mark_suspect(struct store *s, const char *chain_id, struct hw_er
 
 	r = store_layer_exists(s, chain_id, e);
 	if (r <= 0)
-		return r < 0 ? r : 1;
+		return r;
 	if (store_is_held(s, chain_id))
 		return err_text(e, -EBUSY, "layer %s is in use", chain_id);
 	map_set(s->suspect, chain_id, s);
-	return 0;
+	return 1;
 }
 
 void store_layer_clear_suspect(struct store *s, const char *chain_id)

@@ -122,8 +122,8 @@ int store_image_add(struct store *s, const struct store_new_image *image, char r
 		    struct hw_err *e);
 
 /* Remove an image with all its names, and all layers that no other image has and that are not held.
- * @text is the same as for store_snapshot_find(), but damaged images are found too. Return: 0; 1:
- * not found; -EINVAL: ambiguous prefix of an ID */
+ * @text is the same as for store_snapshot_find(), but damaged images are found too. Return: 1 if
+ * removed; 0: not found; -EINVAL: ambiguous prefix of an ID */
 int store_image_remove(struct store *s, const char *text, struct hw_err *e);
 
 /* Read the documents of an image; each pointer may be NULL. Return: 1; 0: not found */
@@ -159,7 +159,7 @@ int store_layer_open(struct store *s, const char *chain_id, struct hw_err *e);
 /*
  * Mark a layer as suspect: its files may be damaged. Images need the layer, so it stays until the
  * next commit of the same layer replaces it. Until then, or until the mark is cleared,
- * store_hold_layer() reports that it does not exist. Return: 0; 1: not found; -EBUSY: held
+ * store_hold_layer() reports that it does not exist. Return: 1 if marked; 0: not found; -EBUSY: held
  */
 int store_layer_mark_suspect(struct store *s, const char *chain_id, struct hw_err *e);
 void store_layer_clear_suspect(struct store *s, const char *chain_id);

@@ -176,8 +176,9 @@ static int link_query(struct rtnl *nl, struct nlmsghdr *m, struct link *ret_link
 
 	mnl_attr_put_u32(m, IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS);
 	r = rtnl_query(nl, link_decode, &link, e);
-	if (r >= 0)
-		*ret_link = link;
+	if (r < 0)
+		return r;
+	*ret_link = link;
 	return r;
 }
 
@@ -201,6 +202,23 @@ int link_get_index(struct rtnl *nl, int index, struct link *ret_link, struct hw_
 			  rtnl_put(nl, RTM_GETLINK, 0, &head, sizeof(head),
 				   "find interface with index %d", index),
 			  ret_link, e);
+}
+
+static int link_found(int r)
+{
+	if (r == -ENODEV)
+		return 0;
+	return r < 0 ? r : 1;
+}
+
+int link_find(struct rtnl *nl, const char *name, struct link *ret_link, struct hw_err *e)
+{
+	return link_found(link_get(nl, name, ret_link, e));
+}
+
+int link_find_index(struct rtnl *nl, int index, struct link *ret_link, struct hw_err *e)
+{
+	return link_found(link_get_index(nl, index, ret_link, e));
 }
 
 int link_get_brief(struct rtnl *nl, const char *name, struct link *ret_link, struct hw_err *e)
@@ -405,9 +423,9 @@ int link_delete(struct rtnl *nl, const char *name, struct hw_err *e)
 	struct link link;
 	int r;
 
-	r = link_get(nl, name, &link, e);
-	if (r < 0)
-		return r == -ENODEV ? 0 : r;
+	r = link_find(nl, name, &link, e);
+	if (r <= 0)
+		return r;
 	link_put_delete(nl, &link);
 	/* If the helper process cannot be started, or was killed, delete the link here and wait. */
 	r = rtnl_start(nl) < 0 ? 1 : link_wait_deleted(nl, &link, e);

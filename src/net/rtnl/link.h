@@ -88,6 +88,10 @@ struct link_new {
 /* Return: 0, -ENODEV if there is no such link, or another negative errno */
 int link_get(struct rtnl *nl, const char *name, struct link *ret_link, struct hw_err *e);
 int link_get_index(struct rtnl *nl, int index, struct link *ret_link, struct hw_err *e);
+/* Like link_get() and link_get_index(), but a missing link is not an error. Return: 1 if found, 0 if
+ * not, or a negative errno */
+int link_find(struct rtnl *nl, const char *name, struct link *ret_link, struct hw_err *e);
+int link_find_index(struct rtnl *nl, int index, struct link *ret_link, struct hw_err *e);
 /* Read only name, index and MAC address, with ioctl(). link_get() waits for the kernel's lock that
  * every change of a link on the host holds; this function does not. Use it only for a link that is
  * known to exist: for an unknown name the kernel tries to load a module. Return: the same as

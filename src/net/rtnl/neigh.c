@@ -6,6 +6,7 @@
  */
 #include "net/rtnl/neigh.h"
 
+#include <errno.h>
 #include <linux/neighbour.h>
 #include <linux/rtnetlink.h>
 #include <string.h>
@@ -80,7 +81,8 @@ int neigh_get(struct rtnl *nl, const struct link *link, const struct hw_ip *ip, 
 
 	neigh_put(nl, RTM_GETNEIGH, 0, link, &found, "find");
 	r = rtnl_query(nl, neigh_decode, &found, e);
-	if (r >= 0)
-		*ret_neigh = found;
-	return r;
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	*ret_neigh = found;
+	return 1;
 }

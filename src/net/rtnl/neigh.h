@@ -30,8 +30,7 @@ void neigh_put_add(struct rtnl *nl, const struct link *link, const struct neigh 
  * there is no such entry. */
 void neigh_put_del(struct rtnl *nl, const struct link *link, const struct neigh *neigh);
 
-/* Read one entry. flags: NTF_PROXY or 0. Return: 0, -ENOENT if there is no such entry, or another
- * negative errno */
+/* Read one entry. flags: NTF_PROXY or 0. Return: 1 if found, 0 if not, or a negative errno */
 int neigh_get(struct rtnl *nl, const struct link *link, const struct hw_ip *ip, uint8_t flags,
 	      struct neigh *ret_neigh, struct hw_err *e);
 

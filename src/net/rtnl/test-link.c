@@ -57,7 +57,12 @@ static void missing_link(void **state)
 	assert_string_equal(e.msg, "find interface nosuch: No such device");
 	assert_int_equal(link_get(nl, "a-name-that-is-much-too-long", &link, &e), -ENODEV);
 	assert_int_equal(link_get_index(nl, 4711, &link, &e), -ENODEV);
+	assert_int_equal(link_find(nl, "nosuch", &link, &e), 0);
+	assert_int_equal(link_find(nl, "a-name-that-is-much-too-long", &link, &e), 0);
+	assert_int_equal(link_find_index(nl, 4711, &link, &e), 0);
 	assert_int_equal(link.index, 7);
+	assert_int_equal(link_find(nl, "lo", &link, &e), 1);
+	assert_int_equal(link_find_index(nl, 1, &link, &e), 1);
 }
 
 static struct hw_mac parse_mac(const char *text)

@@ -272,13 +272,16 @@ int tc_get_ingress(struct rtnl *nl, const struct link *link, const struct link *
 	struct tc_qdisc hook;
 
 	int r = tc_get_qdisc(nl, link, TC_H_INGRESS, &hook, e);
-	if (r >= 0 && *hook.kind) {
+	if (r < 0)
+		return r;
+	if (*hook.kind) {
 		search.found.hook = true;
 		rtnl_put(nl, RTM_GETTFILTER, NLM_F_DUMP, &head, sizeof(head), "list filters of %s",
 			 link->name);
 		r = rtnl_query(nl, decode_ingress_filter, &search, e);
 	}
-	if (r >= 0)
-		*ret_ingress = search.found;
+	if (r < 0)
+		return r;
+	*ret_ingress = search.found;
 	return r;
 }

@@ -76,12 +76,12 @@ static int find_peer(struct pod_links *links, const struct hw_result *result, st
 {
 	struct link host;
 
-	int r = link_get_index(links->nl, links->pod.parent, &host, e);
-	if (r == -ENODEV || (r >= 0 && host.parent != links->pod.index))
-		return err_text(e, -ENODEV, "veth peer with index %d is not in host ns",
-				links->pod.parent);
+	int r = link_find_index(links->nl, links->pod.parent, &host, e);
 	if (r < 0)
 		return r;
+	if (r == 0 || host.parent != links->pod.index)
+		return err_text(e, -ENODEV, "veth peer with index %d is not in host ns",
+				links->pod.parent);
 	for (size_t i = 0; i < result->n_ifaces; i++)
 		if (str_empty(result->ifaces[i].sandbox) &&
 		    str_equal(result->ifaces[i].name, host.name)) {
@@ -100,10 +100,10 @@ static int find_named_link(struct pod_links *links, const struct hw_result *resu
 
 		if (!str_empty(result->ifaces[i].sandbox) || str_empty(result->ifaces[i].name))
 			continue;
-		int r = link_get(links->nl, result->ifaces[i].name, &link, e);
-		if (r < 0 && r != -ENODEV)
+		int r = link_find(links->nl, result->ifaces[i].name, &link, e);
+		if (r < 0)
 			return r;
-		if (r < 0 || str_equal(link.kind, "bridge") || str_equal(link.kind, "ifb"))
+		if (r == 0 || str_equal(link.kind, "bridge") || str_equal(link.kind, "ifb"))
 			continue;
 		links->host = link;
 		return 1;
@@ -183,8 +183,8 @@ static int delete_on_host(const struct bandwidth_record *record, struct hw_err *
 	r = delete_shape(nl, str_or(record->host, ""), record->host_index, e);
 	if (r < 0 || !record->ifb)
 		return r;
-	r = link_get(nl, record->ifb, &ifb, e);
-	if (r < 0 && r != -ENODEV)
+	r = link_find(nl, record->ifb, &ifb, e);
+	if (r < 0)
 		return r;
 	if (ifb.index && (!str_equal(ifb.kind, "ifb") ||
 			  !str_equal(hw_mac_format(&ifb.mac, mac), record->ifb_mac)))
@@ -268,12 +268,12 @@ static int record_ifb(struct bandwidth_record *record, const struct pod_links *l
 	record->ifb_mac =
 		str_printf("02:%.2s:%.2s:%.2s:%.2s:%.2s", hex, hex + 2, hex + 4, hex + 6, hex + 8);
 	record->ifb = upstream_ifb_name(call);
-	int r = link_get(links->nl, record->ifb, &found, e);
-	if (r == -ENODEV)
-		return 0;
+	int r = link_find(links->nl, record->ifb, &found, e);
+	if (r <= 0)
+		return r;
 	free(record->ifb);
 	record->ifb = str_printf(IFB_PREFIX "%s", hex);
-	return r;
+	return 0;
 }
 
 static int fill_record(struct hw_call *call, const struct bandwidth *b,
@@ -356,15 +356,21 @@ static int bandwidth_add(struct hw_call *call, struct hw_err *e)
 	if (bandwidth_is_unlimited(&b))
 		return 0;
 	r = links_open(&links, call, e);
-	if (r >= 0)
-		r = find_links(&links, &b, call, e);
-	if (r >= 0)
-		r = fill_record(call, &b, &links, e);
-	if (r >= 0)
-		r = hw_record_save(call, e);
-	if (r >= 0)
-		r = apply_limits(record, &b, &links, e);
-	if (r >= 0 && record->ifb) {
+	if (r < 0)
+		return r;
+	r = find_links(&links, &b, call, e);
+	if (r < 0)
+		return r;
+	r = fill_record(call, &b, &links, e);
+	if (r < 0)
+		return r;
+	r = hw_record_save(call, e);
+	if (r < 0)
+		return r;
+	r = apply_limits(record, &b, &links, e);
+	if (r < 0)
+		return r;
+	if (record->ifb) {
 		struct hw_iface *iface = hw_result_add_iface(call->result);
 
 		iface->name = str_copy(record->ifb);
@@ -396,11 +402,11 @@ static int check_egress_by_ifb(const struct hw_call *call, const struct bandwidt
 	struct tc_ingress ingress;
 	struct link ifb;
 
-	int r = link_get(links->nl, name, &ifb, e);
-	if (r == -ENODEV)
-		return err_text(e, r, "get ifb device: %s is missing", name);
+	int r = link_find(links->nl, name, &ifb, e);
 	if (r < 0)
 		return r;
+	if (r == 0)
+		return err_text(e, -ENODEV, "get ifb device: %s is missing", name);
 	if (!(ifb.flags & IFF_UP))
 		return err_text(e, -ENETDOWN, "ifb device %s is down", name);
 	r = tc_get_ingress(links->nl, &links->host, &ifb, &ingress, e);
@@ -462,11 +468,12 @@ static int bandwidth_del(struct hw_call *call, struct hw_err *e)
 	/* Delete the ifb that upstream's plugin created. The kernel deletes the plugin's qdiscs
 	 * together with the links. */
 	int r = rtnl_open(-1, &nl, e);
-	if (r >= 0)
-		r = link_get(nl, name, &ifb, e);
-	if (r < 0 || !str_equal(ifb.kind, "ifb"))
-		return ignore_missing(r);
-	return link_delete(nl, name, e);
+	if (r < 0)
+		return r;
+	r = link_find(nl, name, &ifb, e);
+	if (r < 0)
+		return r;
+	return r > 0 && str_equal(ifb.kind, "ifb") ? link_delete(nl, name, e) : 0;
 }
 
 static int bandwidth_status(struct hw_call *call, struct hw_err *e)

@@ -135,10 +135,12 @@ int bandwidth_init(struct bandwidth *b, const struct bandwidth_conf *conf, struc
 
 	*b = (struct bandwidth){ 0 };
 	int r = set_limits(b, keys, e);
-	if (r >= 0)
-		r = set_limits(b, runtime, e);
-	if (r >= 0)
-		r = set_subnets(b, has_subnets ? runtime : keys, e);
+	if (r < 0)
+		return r;
+	r = set_limits(b, runtime, e);
+	if (r < 0)
+		return r;
+	r = set_subnets(b, has_subnets ? runtime : keys, e);
 	if (r < 0)
 		return r;
 	b->ifb = str_equal(egress, "ifb");

@@ -142,28 +142,37 @@ static int bridge_add(struct hw_call *call, struct hw_err *e)
 	struct hw_mac mac;
 
 	int r = bridge_conf_check(conf, e);
-	if (r >= 0)
-		r = bridge_conf_mac(call, &mac, e);
-	if (r >= 0)
-		r = pod_link_open(&l, call, e);
-	if (r >= 0 && bridge_vlan_wanted(conf))
+	if (r < 0)
+		return r;
+	r = bridge_conf_mac(call, &mac, e);
+	if (r < 0)
+		return r;
+	r = pod_link_open(&l, call, e);
+	if (r < 0)
+		return r;
+	if (bridge_vlan_wanted(conf))
 		r = bridge_vlan_supported(l.nl, e);
-	if (r >= 0)
-		r = pod_link_plan(&l, call, !str_empty(conf->ipam.type), e);
-	if (r >= 0)
-		r = bridge_ensure(l.nl, conf, &bridge, e);
+	if (r < 0)
+		return r;
+	r = pod_link_plan(&l, call, !str_empty(conf->ipam.type), e);
+	if (r < 0)
+		return r;
+	r = bridge_ensure(l.nl, conf, &bridge, e);
 	if (r < 0)
 		return r;
 	record->vlan_filtering = bridge.data.bridge.vlan_filtering;
 	hw_result_free(call->result);
 	call->result = hw_result_new();
 	r = allocate_addresses(call, l.nl, &bridge, &vlan_gateway, e);
-	if (r >= 0)
-		r = connect_pod(call, &l, &bridge, &mac, &vlan_gateway, e);
-	if (r >= 0)
-		r = pod_rules_add(call, &rules, &l.pod.mac, e);
-	if (r >= 0)
-		ipam_override_dns(call, &conf->dns);
+	if (r < 0)
+		return r;
+	r = connect_pod(call, &l, &bridge, &mac, &vlan_gateway, e);
+	if (r < 0)
+		return r;
+	r = pod_rules_add(call, &rules, &l.pod.mac, e);
+	if (r < 0)
+		return r;
+	ipam_override_dns(call, &conf->dns);
 	return r;
 }
 
@@ -183,11 +192,12 @@ static int check_bridge(struct rtnl *nl, const struct hw_call *call, struct link
 			iface = &call->prev->ifaces[i];
 	if (!iface)
 		return err_text(e, -EINVAL, "prevResult has no bridge %s", conf->bridge);
-	int r = bridge_get(nl, conf->bridge, ret_bridge, e);
-	if (r == -ENODEV)
-		return err_text(e, r, "bridge %s is missing", conf->bridge);
-	if (r >= 0)
-		r = pod_check_mac(iface, ret_bridge, e);
+	int r = bridge_find(nl, conf->bridge, ret_bridge, e);
+	if (r < 0)
+		return r;
+	if (r == 0)
+		return err_text(e, -ENODEV, "bridge %s is missing", conf->bridge);
+	r = pod_check_mac(iface, ret_bridge, e);
 	if (r < 0)
 		return r;
 	promisc = ret_bridge->flags & IFF_PROMISC;
@@ -259,11 +269,15 @@ static int check_pod(const struct pod_link *l, const struct hw_call *call, struc
 		return 0;
 	}
 	int r = iface_check(l->pod_nl, &l->pod, call->prev, e);
-	if (r >= 0)
-		r = pod_check_sysctl(l, call, AF_INET, "arp_notify", "1", e);
-	if (r >= 0)
-		r = pod_check_sysctl(l, call, AF_INET6, "accept_dad", conf->dad ? "1" : "0", e);
-	if (r >= 0 && conf->dad)
+	if (r < 0)
+		return r;
+	r = pod_check_sysctl(l, call, AF_INET, "arp_notify", "1", e);
+	if (r < 0)
+		return r;
+	r = pod_check_sysctl(l, call, AF_INET6, "accept_dad", conf->dad ? "1" : "0", e);
+	if (r < 0)
+		return r;
+	if (conf->dad)
 		r = pod_check_sysctl(l, call, AF_INET6, "enhanced_dad", "1", e);
 	return r;
 }
@@ -278,18 +292,25 @@ static int bridge_check(struct hw_call *call, struct hw_err *e)
 	struct link bridge;
 
 	int r = bridge_conf_check(conf, e);
-	if (r >= 0)
-		r = ipam_delegate(call, &conf->ipam, "CHECK", e);
-	if (r >= 0)
-		r = pod_check_pair(&l, call, conf->bridge, conf->mtu, e);
-	if (r >= 0)
-		r = check_bridge(l.nl, call, &bridge, e);
-	if (r >= 0)
-		r = check_port(l.nl, conf, &bridge, &l.host, e);
-	if (r >= 0 && bridge_conf_is_gateway(conf))
+	if (r < 0)
+		return r;
+	r = ipam_delegate(call, &conf->ipam, "CHECK", e);
+	if (r < 0)
+		return r;
+	r = pod_check_pair(&l, call, conf->bridge, conf->mtu, e);
+	if (r < 0)
+		return r;
+	r = check_bridge(l.nl, call, &bridge, e);
+	if (r < 0)
+		return r;
+	r = check_port(l.nl, conf, &bridge, &l.host, e);
+	if (r < 0)
+		return r;
+	if (bridge_conf_is_gateway(conf))
 		r = check_gateways(l.nl, conf, call->prev, &bridge, e);
-	if (r >= 0)
-		r = check_pod(&l, call, e);
+	if (r < 0)
+		return r;
+	r = check_pod(&l, call, e);
 	return r < 0 ? r : pod_rules_check(call, &rules, e);
 }
 
@@ -318,14 +339,15 @@ static int bridge_status(struct hw_call *call, struct hw_err *e)
 	struct link bridge;
 
 	int r = bridge_conf_check(conf, e);
-	if (r >= 0)
-		r = rtnl_open(-1, &nl, e);
+	if (r < 0)
+		return r;
+	r = rtnl_open(-1, &nl, e);
 	if (r < 0)
 		return r;
 	if (bridge_vlan_wanted(conf) && bridge_vlan_supported(nl, e) < 0)
 		return err_recode(e, HW_CNI_NOT_AVAILABLE);
-	r = bridge_get(nl, conf->bridge, &bridge, e);
-	if (r < 0 && r != -ENODEV)
+	r = bridge_find(nl, conf->bridge, &bridge, e);
+	if (r < 0)
 		return err_recode(e, HW_CNI_NOT_AVAILABLE);
 	r = pod_rules_status(&rules, e);
 	return r < 0 ? r : ipam_delegate(call, &conf->ipam, "STATUS", e);

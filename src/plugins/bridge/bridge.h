@@ -63,8 +63,8 @@ bool bridge_conf_is_gateway(const struct bridge_conf *conf);
 int bridge_ensure(struct rtnl *nl, const struct bridge_conf *conf, struct link *ret_bridge,
 		  struct hw_err *e);
 /* Look up the bridge.
- * Return: 0; -ENODEV if the link does not exist; -EEXIST if it is not a bridge */
-int bridge_get(struct rtnl *nl, const char *name, struct link *ret_bridge, struct hw_err *e);
+ * Return: 1 if found, 0 if there is no link of this name; -EEXIST if the link is not a bridge */
+int bridge_find(struct rtnl *nl, const char *name, struct link *ret_bridge, struct hw_err *e);
 /* Add each gateway address of the result to a link, and enable forwarding.
  * @link: the bridge, or the gateway link of the VLAN */
 int bridge_ensure_gateways(struct rtnl *nl, const struct bridge_conf *conf,

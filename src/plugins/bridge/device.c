@@ -58,21 +58,23 @@ static int create_bridge(struct rtnl *nl, const struct bridge_conf *conf, struct
 	r = rtnl_commit(nl, e);
 	if (r < 0 && r != -EEXIST)
 		return err_ctx(e, "could not add \"%s\"", conf->bridge);
-	r = bridge_get(nl, conf->bridge, ret_bridge, e);
-	if (r < 0 || !memcmp(&new.mac, &ret_bridge->mac, sizeof(new.mac)))
+	r = bridge_find(nl, conf->bridge, ret_bridge, e);
+	if (r < 0)
 		return r;
+	if (r == 0)
+		return err_text(e, -ENODEV, "bridge %s was deleted meanwhile", conf->bridge);
+	if (!memcmp(&new.mac, &ret_bridge->mac, sizeof(new.mac)))
+		return 0;
 	/* Another ADD created the bridge, or the kernel chose the MAC address. */
 	return host_object_record("bridge", conf->bridge, &ret_bridge->mac, e);
 }
 
-int bridge_get(struct rtnl *nl, const char *name, struct link *ret_bridge, struct hw_err *e)
+int bridge_find(struct rtnl *nl, const char *name, struct link *ret_bridge, struct hw_err *e)
 {
-	int r = link_get(nl, name, ret_bridge, e);
-	if (r < 0)
-		return r;
-	if (!str_equal(ret_bridge->kind, "bridge"))
+	int r = link_find(nl, name, ret_bridge, e);
+	if (r > 0 && !str_equal(ret_bridge->kind, "bridge"))
 		return err_text(e, -EEXIST, "\"%s\" already exists but is not a bridge", name);
-	return 0;
+	return r;
 }
 
 int bridge_ensure(struct rtnl *nl, const struct bridge_conf *conf, struct link *ret_bridge,
@@ -80,8 +82,8 @@ int bridge_ensure(struct rtnl *nl, const struct bridge_conf *conf, struct link *
 {
 	struct hw_err ignored;
 
-	int r = bridge_get(nl, conf->bridge, ret_bridge, e);
-	if (r == -ENODEV)
+	int r = bridge_find(nl, conf->bridge, ret_bridge, e);
+	if (r == 0)
 		r = create_bridge(nl, conf, ret_bridge, e);
 	if (r < 0)
 		return r;

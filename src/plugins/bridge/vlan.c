@@ -182,7 +182,10 @@ int bridge_vlan_ensure_gateway(struct rtnl *nl, const struct bridge_conf *conf,
 	/* The name does not change between calls, so that the port is found again after a crash. */
 	hash_parts(parts, ARRAY_SIZE(parts), NAME_DIGITS, hex);
 	snprintf(port_name, sizeof(port_name), "veth%s", hex);
-	if (link_get(nl, name, ret_link, e) == -ENODEV) {
+	r = link_find(nl, name, ret_link, e);
+	if (r < 0)
+		return r;
+	if (r == 0) {
 		struct link_new new = { .name = port_name,
 					.kind = "veth",
 					.peer = &gateway,
@@ -198,16 +201,18 @@ int bridge_vlan_ensure_gateway(struct rtnl *nl, const struct bridge_conf *conf,
 		if (r < 0 && r != -EEXIST)
 			return err_ctx(e, "failed to create vlan gateway \"%s\"", name);
 	}
-	r = link_get(nl, port_name, &port, e);
-	if (r >= 0 && bridge_vlan_check(nl, &only, &port, e) < 0)
+	/* If the port is not found, upstream's plugin created it, with another name. */
+	r = link_find(nl, port_name, &port, e);
+	if (r > 0 && bridge_vlan_check(nl, &only, &port, e) < 0)
 		r = bridge_vlan_configure(nl, &only, &port, e);
-	/* -ENODEV: upstream's plugin created the port, with another name. */
-	if (r < 0 && r != -ENODEV)
+	if (r < 0)
 		return r;
 	r = link_get(nl, name, ret_link, e);
-	if (r >= 0 && !(ret_link->flags & IFF_UP))
+	if (r < 0)
+		return r;
+	if (!(ret_link->flags & IFF_UP))
 		link_set_up(nl, ret_link);
-	return r < 0 ? r : rtnl_commit(nl, e);
+	return rtnl_commit(nl, e);
 }
 
 int bridge_vlan_check_gateway(struct rtnl *nl, const struct bridge_conf *conf,
@@ -219,14 +224,16 @@ int bridge_vlan_check_gateway(struct rtnl *nl, const struct bridge_conf *conf,
 	autofree char *name = format_gateway_name(conf);
 	struct link port = { 0 };
 
-	int r = link_get(nl, name, ret_link, e);
-	if (r == -ENODEV)
-		return err_text(e, r, "gateway interface %s is missing", name);
-	if (r >= 0 && !(ret_link->flags & IFF_UP))
+	int r = link_find(nl, name, ret_link, e);
+	if (r < 0)
+		return r;
+	if (r == 0)
+		return err_text(e, -ENODEV, "gateway interface %s is missing", name);
+	if (!(ret_link->flags & IFF_UP))
 		return err_text(e, -ENETDOWN, "gateway interface %s is down", name);
-	if (r >= 0 && ret_link->parent)
-		r = link_get_index(nl, ret_link->parent, &port, e);
-	if (r < 0 && r != -ENODEV)
+	if (ret_link->parent)
+		r = link_find_index(nl, ret_link->parent, &port, e);
+	if (r < 0)
 		return r;
 	if (port.master != bridge->index)
 		return err_text(e, -EINVAL, "gateway interface %s is not connected to bridge %s",

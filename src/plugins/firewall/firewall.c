@@ -154,12 +154,14 @@ static int fill_record(struct hw_call *call, struct hw_err *e)
 	struct firewall_record *record = call->created;
 
 	int r = check_conf(conf, e);
-	if (r >= 0 && !call->prev)
-		r = err_text(e, -EINVAL, "missing prevResult from earlier plugin");
-	if (r >= 0)
-		r = record_bridge(record, conf, call->prev, e);
-	if (r >= 0)
-		r = choose_firewalld(conf, e);
+	if (r < 0)
+		return r;
+	if (!call->prev)
+		return err_text(e, -EINVAL, "missing prevResult from earlier plugin");
+	r = record_bridge(record, conf, call->prev, e);
+	if (r < 0)
+		return r;
+	r = choose_firewalld(conf, e);
 	if (r < 0)
 		return r;
 	record->zone = r > 0 ? str_copy(conf->zone) : NULL;
@@ -188,10 +190,12 @@ static int firewall_add(struct hw_call *call, struct hw_err *e)
 {
 	int r = fill_record(call, e);
 
-	if (r >= 0)
-		r = hw_record_save(call, e);
-	if (r >= 0)
-		r = firewall_rules_add(call, call->created, e);
+	if (r < 0)
+		return r;
+	r = hw_record_save(call, e);
+	if (r < 0)
+		return r;
+	r = firewall_rules_add(call, call->created, e);
 	return r < 0 ? r : delete_stale_policy(call, e);
 }
 

@@ -290,10 +290,9 @@ int host_local_gc(struct hw_call *call, struct hw_err *e)
 		map_set(listed, id, listed);
 	}
 	int r = host_local_open(call, LEASE_READ, &store, e);
-	if (r == -ENOENT)
-		return 0;
-	if (r >= 0)
-		r = file_walk(AT_FDCWD, records, add_plugin, &v.plugins, e);
+	if (r <= 0)
+		return r;
+	r = file_walk(AT_FDCWD, records, add_plugin, &v.plugins, e);
 	if (r >= 0 || r == -ENOENT)
 		r = lease_gc(&store, &options, e);
 	hw_strings_free(&v.plugins);

@@ -195,12 +195,16 @@ static int host_local_add(struct hw_call *call, struct hw_err *e)
 	hw_result_free(call->result);
 	call->result = hw_result_new();
 	int r = pool_init(&a.pool, conf, call->args, call->version, e);
-	if (r >= 0 && !str_empty(conf->ipam.resolv_conf))
+	if (r < 0)
+		return r;
+	if (!str_empty(conf->ipam.resolv_conf))
 		r = resolv_read(conf->ipam.resolv_conf, &call->result->dns, e);
-	if (r >= 0)
-		r = host_local_open(call, LEASE_CREATE, &a.store, e);
-	if (r >= 0)
-		r = lease_list_owned(&a.store, &a.owner, &a.held, e);
+	if (r < 0)
+		return r;
+	r = host_local_open(call, LEASE_CREATE, &a.store, e);
+	if (r < 0)
+		return r;
+	r = lease_list_owned(&a.store, &a.owner, &a.held, e);
 	if (r < 0)
 		return r;
 	for (size_t set = 0; set < a.pool.n; set++) {
@@ -237,8 +241,8 @@ static int host_local_del(struct hw_call *call, struct hw_err *e)
 	if (undoing && undo->addresses.n == 0)
 		return 0;
 	int r = host_local_open(call, LEASE_WRITE, &store, e);
-	if (r < 0)
-		return r == -ENOENT ? 0 : r;
+	if (r <= 0)
+		return r;
 	if (!undoing) {
 		for (size_t i = 0; call->prev && i < call->prev->n_ips; i++)
 			ip_list_add(&known, &call->prev->ips[i].address.ip);
@@ -294,13 +298,15 @@ static int host_local_check(struct hw_call *call, struct hw_err *e)
 	if (r < 0)
 		return r;
 	r = host_local_open(call, LEASE_READ, &store, e);
-	if (r >= 0)
+	if (r > 0)
 		r = lease_has_any(&store, &owner, e);
-	if (r == 0 || r == -ENOENT)
+	if (r < 0)
+		return r;
+	if (r == 0)
 		return err_text(e, -ENOENT,
 				"host-local: Failed to find address added by container %s",
 				call->container_id);
-	return r < 0 ? r : check_leases(call, &pool, &store, e);
+	return check_leases(call, &pool, &store, e);
 }
 
 /* ---- STATUS ---------------------------------------------------------------------------- */
@@ -350,16 +356,18 @@ static int host_local_status(struct hw_call *call, struct hw_err *e)
 	autofree char *path = str_printf("%s/%s", data_dir_of(call), call->network);
 
 	int r = pool_init(&pool, call->conf, call->args, call->version, e);
-	if (r >= 0)
-		r = check_writable(path, e);
+	if (r < 0)
+		return r;
+	r = check_writable(path, e);
 	if (r < 0)
 		return r;
 	r = host_local_open(call, LEASE_READ, &store, e);
-	if (r < 0)
-		return r == -ENOENT ? 0 : r;
+	if (r <= 0)
+		return r;
 	r = lease_list_all(&store, &leased, e);
-	if (r >= 0)
-		r = lease_list_stale(&store, &stale, e);
+	if (r < 0)
+		return r;
+	r = lease_list_stale(&store, &stale, e);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < pool.n; i++) {

@@ -12,7 +12,7 @@
 
 #include "plugins/host-local/lease.h"
 
-/* Call lease_open() for the network of the call. */
+/* Call lease_open() for the network of the call, and return its result. */
 int host_local_open(const struct hw_call *call, enum lease_mode mode, struct lease_store *store,
 		    struct hw_err *e);
 

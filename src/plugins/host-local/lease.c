@@ -61,8 +61,9 @@ static int check_index(struct lease_store *store, struct hw_err *e)
 	AUTO(ip_list_done) struct ip_list all = { 0 };
 
 	int r = index_open_all(store, &dirs, e);
-	if (r >= 0)
-		r = lease_list_all(store, &all, e);
+	if (r < 0)
+		return r;
+	r = lease_list_all(store, &all, e);
 	if (r < 0)
 		return r;
 	store->index_complete = true;
@@ -79,7 +80,9 @@ int lease_open(struct lease_store *store, const char *data_dir, const char *netw
 
 	store->path = str_printf("%s/%s", data_dir, network);
 	store->dir = open(store->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	created = store->dir < 0 && errno == ENOENT && mode == LEASE_CREATE;
+	created = store->dir < 0 && errno == ENOENT;
+	if (created && mode != LEASE_CREATE)
+		return 0;
 	if (created) {
 		r = file_mkdirs(AT_FDCWD, store->path, 0755, e);
 		if (r < 0)
@@ -93,7 +96,7 @@ int lease_open(struct lease_store *store, const char *data_dir, const char *netw
 		r = lease_lock(store, e);
 	if (r >= 0 && created)
 		r = check_index(store, e); /* upstream's plugin may already have added leases */
-	return r;
+	return r < 0 ? r : 1;
 }
 
 int lease_lock(struct lease_store *store, struct hw_err *e)
@@ -442,10 +445,12 @@ int lease_release_all(struct lease_store *store, const struct lease_owner *owner
 	if (!unfinished && (known->n > 0 || store->index_complete))
 		return 0;
 	r = scan(store, owner, &owned, &empty, e);
-	if (r >= 0)
-		r = release_matching(store, owner, &empty, LEASE_EMPTY, e);
-	if (r >= 0)
-		r = release_listed(store, owner, &owned, e);
+	if (r < 0)
+		return r;
+	r = release_matching(store, owner, &empty, LEASE_EMPTY, e);
+	if (r < 0)
+		return r;
+	r = release_listed(store, owner, &owned, e);
 	return r < 0 ? r : check_index(store, e);
 }
 
@@ -494,7 +499,7 @@ int lease_list_stale(const struct lease_store *store, struct ip_list *ret_list, 
 static int remove_entry(void *ctx, const struct file_entry *entry, struct hw_err *e)
 {
 	(void)ctx;
-	return file_remove(entry->dir, entry->name, e) < 0 ? e->code : 0;
+	return file_remove(entry->dir, entry->name, e);
 }
 
 int lease_release_stale(struct lease_store *store, struct hw_err *e)

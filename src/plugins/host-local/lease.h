@@ -54,8 +54,8 @@ enum lease_mode {
 /*
  * Open the leases of a network.
  * @store: initialized with LEASE_STORE_INIT. Call lease_close() also after an error
- * Return: 0; -ENOENT if the directory does not exist and @mode is not LEASE_CREATE; or another
- * error
+ * Return: 1 if opened; 0 if the directory does not exist and @mode is not LEASE_CREATE; or a negative
+ * errno
  */
 int lease_open(struct lease_store *store, const char *data_dir, const char *network,
 	       enum lease_mode mode, struct hw_err *e);

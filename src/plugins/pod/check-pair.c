@@ -96,11 +96,11 @@ static int check_end(struct rtnl *nl, const struct hw_iface *iface, int mtu, str
 {
 	const char *where = str_empty(iface->sandbox) ? "host" : "container";
 
-	int r = link_get(nl, iface->name, ret_link, e);
-	if (r == -ENODEV)
-		return err_text(e, r, "%s interface %s is missing", where, iface->name);
+	int r = link_find(nl, iface->name, ret_link, e);
 	if (r < 0)
 		return r;
+	if (r == 0)
+		return err_text(e, -ENODEV, "%s interface %s is missing", where, iface->name);
 	if (!str_equal(ret_link->kind, "veth"))
 		return err_text(e, -EINVAL, "%s interface %s is not a veth", where, iface->name);
 	if (mtu && ret_link->mtu != (uint32_t)mtu)
@@ -123,10 +123,12 @@ int pod_check_pair(struct pod_link *l, const struct hw_call *call, const char *b
 				call->ifname);
 	mtu = mtu > 0 ? mtu : ETHERMTU;
 	r = pod_link_open(l, call, e);
-	if (r >= 0)
-		r = check_end(l->nl, host, mtu, &l->host, e);
-	if (r >= 0)
-		r = check_end(l->pod_nl, pod, is_tuned(call) ? 0 : mtu, &l->pod, e);
+	if (r < 0)
+		return r;
+	r = check_end(l->nl, host, mtu, &l->host, e);
+	if (r < 0)
+		return r;
+	r = check_end(l->pod_nl, pod, is_tuned(call) ? 0 : mtu, &l->pod, e);
 	if (r < 0)
 		return r;
 	if (l->pod.parent != l->host.index)

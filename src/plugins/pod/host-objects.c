@@ -92,9 +92,9 @@ static int remove_link(struct rtnl *nl, const struct host_object *note, struct h
 	unsigned ports = 0;
 	struct link link;
 
-	int r = link_get(nl, note->name, &link, e);
-	if (r < 0)
-		return r == -ENODEV ? 0 : r;
+	int r = link_find(nl, note->name, &link, e);
+	if (r <= 0)
+		return r;
 	/* The noted link may have been deleted, and another link created with its name. */
 	if (!str_equal(link.kind, note->kind) ||
 	    (!str_empty(note->mac) && !str_equal(hw_mac_format(&link.mac, mac), note->mac)))
@@ -129,9 +129,9 @@ static int remove_noted(struct removal_walk *w, const struct file_entry *entry, 
 	AUTO(buf_done) struct buf b = { 0 };
 	struct hw_err malformed;
 
-	int r = file_read(entry->dir, entry->name, NOTE_MAX, &b, e);
-	if (r < 0)
-		return r == -ENOENT ? 0 : r;
+	int r = file_read_if_exists(entry->dir, entry->name, NOTE_MAX, &b, e);
+	if (r <= 0)
+		return r;
 	if (hw_field_decode(entry_fields, str_or(b.data, ""), b.len, &note, &malformed) < 0)
 		return file_remove(entry->dir, entry->name, e);
 	if (!str_equal(note.kind, w->kind))

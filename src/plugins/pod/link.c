@@ -39,9 +39,9 @@ int pod_link_open(struct pod_link *l, const struct hw_call *call, struct hw_err 
 	if (r < 0)
 		return err_ctx(e, "failed to open netns \"%s\"", call->netns);
 	r = rtnl_open(l->netns_fd, &l->pod_nl, e);
-	if (r >= 0)
-		r = rtnl_open(-1, &l->nl, e);
-	return r;
+	if (r < 0)
+		return r;
+	return rtnl_open(-1, &l->nl, e);
 }
 
 void pod_link_done(struct pod_link *l)
@@ -67,10 +67,8 @@ static int refuse_existing(const struct pod_link *l, const struct hw_call *call,
 {
 	struct link existing;
 
-	int r = link_get(l->pod_nl, call->ifname, &existing, e);
-	if (r == -ENODEV)
-		return 0;
-	if (r < 0)
+	int r = link_find(l->pod_nl, call->ifname, &existing, e);
+	if (r <= 0)
 		return r;
 	return err_text(e, -EEXIST,
 			"container veth name (\"%s\") peer provided (\"%s\") already exists",
@@ -83,14 +81,14 @@ static int choose_name(const struct pod_link *l, const struct hw_call *call, cha
 		       struct hw_err *e)
 {
 	struct link existing;
-	int r = 0;
+	int r = 1;
 
-	for (unsigned i = 0; r >= 0 && i < NAME_TRIES; i++) {
+	for (unsigned i = 0; r > 0 && i < NAME_TRIES; i++) {
 		free(*ret_name);
 		*ret_name = format_host_name(call, i);
-		r = link_get(l->nl, *ret_name, &existing, e);
+		r = link_find(l->nl, *ret_name, &existing, e);
 	}
-	return r == -ENODEV ? 0 : r;
+	return r < 0 ? r : 0;
 }
 
 int pod_link_plan(struct pod_link *l, struct hw_call *call, bool leases, struct hw_err *e)
@@ -99,8 +97,9 @@ int pod_link_plan(struct pod_link *l, struct hw_call *call, bool leases, struct 
 	autofree char *host = NULL;
 
 	int r = choose_name(l, call, &host, e);
-	if (r >= 0)
-		r = refuse_existing(l, call, host, e);
+	if (r < 0)
+		return r;
+	r = refuse_existing(l, call, host, e);
 	if (r < 0)
 		return r;
 	record->host = take_ptr(host);
@@ -175,8 +174,9 @@ int pod_link_create(struct pod_link *l, struct hw_call *call,
 	if (r < 0)
 		return r == -EEXIST ? r : err_ctx(e, "failed to make veth pair");
 	r = link_get_brief(l->nl, record->host, &l->host, e);
-	if (r >= 0)
-		r = link_get_brief(l->pod_nl, call->ifname, &l->pod, e);
+	if (r < 0)
+		return r;
+	r = link_get_brief(l->pod_nl, call->ifname, &l->pod, e);
 	if (r < 0)
 		return r;
 	(void)sysctl_write_conf(-1, AF_INET6, l->host.name, "accept_ra", "0", &ignored);
@@ -198,15 +198,17 @@ void pod_link_report(struct hw_call *call, const struct link *link, const char *
 
 /* ---- DEL --------------------------------------------------------------------------------- */
 
-/* Does not delete a link of another kind: it was not created by these plugins. */
+/* Does not delete a link of another kind: it was not created by these plugins. Return: 1 if the link
+ * was found, 0 if not, or a negative errno */
 static int delete_veth(struct rtnl *nl, const char *name, struct hw_err *e)
 {
 	struct link link;
 
-	int r = link_get(nl, name, &link, e);
-	if (r < 0 || !str_equal(link.kind, "veth"))
+	int r = link_find(nl, name, &link, e);
+	if (r <= 0 || !str_equal(link.kind, "veth"))
 		return r;
-	return link_delete(nl, name, e);
+	r = link_delete(nl, name, e);
+	return r < 0 ? r : 1;
 }
 
 static int delete_in_pod(const struct hw_call *call, struct hw_err *e)
@@ -218,9 +220,10 @@ static int delete_in_pod(const struct hw_call *call, struct hw_err *e)
 	if (r <= 0)
 		return r;
 	r = rtnl_open(fd, &nl, e);
-	if (r >= 0)
-		r = delete_veth(nl, call->ifname, e);
-	return r == -ENODEV ? 0 : r;
+	if (r < 0)
+		return r;
+	r = delete_veth(nl, call->ifname, e);
+	return r < 0 ? r : 0;
 }
 
 /*
@@ -241,11 +244,12 @@ static int delete_pair(const struct hw_call *call, struct hw_err *e)
 	if (str_empty(record->host))
 		return 0;
 	int r = rtnl_open(-1, &nl, e);
-	if (r >= 0)
-		r = delete_veth(nl, record->host, e);
-	if (r != -ENODEV)
+	if (r < 0)
 		return r;
-	return undo ? 0 : delete_in_pod(call, e);
+	r = delete_veth(nl, record->host, e);
+	if (r < 0)
+		return r;
+	return r > 0 || undo ? 0 : delete_in_pod(call, e);
 }
 
 int pod_link_teardown(struct hw_call *call, const struct ipam_conf *ipam,

@@ -55,9 +55,9 @@ int tuning_backup_read(const struct hw_call *call, struct tuning_backup *ret, st
 	struct hw_err malformed;
 
 	*ret = (struct tuning_backup){ 0 };
-	int r = file_read(AT_FDCWD, path, BACKUP_MAX, &text, e);
-	if (r < 0)
-		return r == -ENOENT ? 0 : r;
+	int r = file_read_if_exists(AT_FDCWD, path, BACKUP_MAX, &text, e);
+	if (r <= 0)
+		return r;
 	if (hw_field_decode(backup_fields, str_or(text.data, ""), text.len, ret, &malformed) < 0)
 		*ret = (struct tuning_backup){ 0 };
 	return 1;
@@ -85,7 +85,7 @@ int tuning_backup_remove(const struct hw_call *call, struct hw_err *e)
 {
 	autofree char *path = format_backup_path(call);
 
-	return file_remove(AT_FDCWD, path, e) < 0 ? e->code : 0;
+	return file_remove(AT_FDCWD, path, e);
 }
 
 void tuning_backup_fill(struct tuning_backup *b, const struct tuning *t, const struct link *link)

@@ -257,10 +257,8 @@ static int read_allowlist(struct hw_strings *ret_patterns, struct hw_err *e)
 	AUTO(hw_strings_free) struct hw_strings lines = { 0 };
 	AUTO(buf_done) struct buf text = { 0 };
 
-	int r = file_read(AT_FDCWD, ALLOWLIST, ALLOWLIST_MAX, &text, e);
-	if (r == -ENOENT)
-		return 0;
-	if (r < 0)
+	int r = file_read_if_exists(AT_FDCWD, ALLOWLIST, ALLOWLIST_MAX, &text, e);
+	if (r <= 0)
 		return r;
 	strings_split(str_or(text.data, ""), '\n', &lines);
 	for (size_t i = 0; i < lines.n; i++) {

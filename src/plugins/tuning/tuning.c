@@ -145,13 +145,17 @@ static int tuning_add(struct hw_call *call, struct hw_err *e)
 	AUTO(target_done) struct tuning_target target = { .netns = -1 };
 
 	int r = tuning_init(&t, call, e);
-	if (r >= 0)
-		r = tuning_check_allowed(&t, e);
-	if (r >= 0 && !call->prev)
-		r = err_text(e, -EINVAL, "Required prevResult missing");
-	if (r >= 0)
-		r = netns_open(call->netns, &target.netns, e);
-	if (r >= 0 && tuning_has_attributes(&t))
+	if (r < 0)
+		return r;
+	r = tuning_check_allowed(&t, e);
+	if (r < 0)
+		return r;
+	if (!call->prev)
+		return err_text(e, -EINVAL, "Required prevResult missing");
+	r = netns_open(call->netns, &target.netns, e);
+	if (r < 0)
+		return r;
+	if (tuning_has_attributes(&t))
 		r = open_link(&target, call->ifname, e);
 	if (r < 0)
 		return r;
