@@ -8,8 +8,8 @@ What:  a server in namespace TO listens on SERVER-PORT of all its addresses. A c
        namespace "host" is the one of the caller. PROTOCOL is tcp, udp or sctp.
 How:   one process, because a socket stays in the namespace in which it was created. So the server is ready
        before the client sends, and no process has to wait for another one.
-Rules: each step takes at most SECONDS. The exit status is 0 if the client got the answer, and 3 if not. If
-       the server got the message but the client no answer, the address is printed, too.
+Rules: each step takes at most SECONDS. The exit status is 0 if the client got the answer, 3 if the message did
+       not arrive, and 4 if the message arrived and the answer did not.
 """
 import ctypes
 import os
@@ -17,7 +17,7 @@ import select
 import socket
 import sys
 
-NO_ANSWER = 3
+NO_MESSAGE, NO_ANSWER = 3, 4
 CLONE_NEWNET = 0x40000000
 KINDS = {"tcp": (socket.SOCK_STREAM, socket.IPPROTO_TCP), "udp": (socket.SOCK_DGRAM, socket.IPPROTO_UDP),
          "sctp": (socket.SOCK_STREAM, socket.IPPROTO_SCTP)}
@@ -39,8 +39,8 @@ def open_namespace(name):
 def answer(server, protocol):
     """Answer the message or connection that has arrived. Returns the client's address, and the connection."""
     if protocol == "udp":
-        source = server.recvfrom(9)[1]
-        server.sendto(b"hello", source)
+        _, destination, _, source = server.recvmsg(9, 99)
+        server.sendmsg([b"hello"], destination, 0, source)  # from the address that the message was sent to
         return source[0], None
     connection, source = server.accept()
     connection.sendall(b"hello")
@@ -52,7 +52,9 @@ def main(seconds, client_namespace, server_namespace, address, protocol, port, s
     server = socket_in(spaces[1], socket.AF_INET6, protocol, seconds)  # accepts IPv4 as well
     server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     server.bind(("::", server_port or port))
-    if protocol != "udp":
+    if protocol == "udp":
+        server.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_RECVPKTINFO, 1)
+    else:
         server.listen()
     client = socket_in(spaces[0], socket.AF_INET6 if ":" in address else socket.AF_INET, protocol, seconds)
     patience = seconds
@@ -63,13 +65,15 @@ def main(seconds, client_namespace, server_namespace, address, protocol, port, s
         patience = 0
     # A client that is refused after it has sent a message becomes readable.
     if server not in select.select([server, client], [], [], patience)[0]:
-        return NO_ANSWER
-    source, _connection = answer(server, protocol)  # it stays open until the client has read
-    print(source.replace("::ffff:", ""))
+        return NO_MESSAGE
+    source, _connection = answer(server, protocol)  # the connection stays open until the client has read
     try:
-        return 0 if client.recv(9) == b"hello" else NO_ANSWER
+        if client.recv(9) != b"hello":
+            return NO_ANSWER
     except OSError:
         return NO_ANSWER
+    print(source.replace("::ffff:", ""))
+    return 0
 
 
 libc = ctypes.CDLL(None, use_errno=True)

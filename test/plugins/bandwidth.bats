@@ -74,7 +74,7 @@ drifts() {
 # ask ADDRESS [BYTES]: send a datagram from the pod to the host and back
 ask() {
 	rm -f /tmp/server
-	timeout 10 python3 -c '
+	timeout 60 python3 -c '
 import socket, sys
 s = socket.socket(socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET, socket.SOCK_DGRAM)
 s.bind((sys.argv[1], 7777))
@@ -82,7 +82,7 @@ print("ready", flush=True)
 data, peer = s.recvfrom(2000)
 s.sendto(data, peer)' "$1" >/tmp/server &
 	wait_until has_line ready /tmp/server
-	ip netns exec one timeout 10 python3 -c '
+	ip netns exec one timeout 60 python3 -c '
 import socket, sys
 s = socket.socket(socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET, socket.SOCK_DGRAM)
 s.sendto(b"x" * int(sys.argv[2]), (sys.argv[1], 7777))
@@ -485,7 +485,7 @@ fd02::1 1 1" ]
 	ip addr add 10.1.2.1/24 dev host0
 	ip -n one addr add 10.1.2.3/24 dev eth0
 	rm -f /tmp/server
-	ip netns exec one timeout 20 python3 -c '
+	ip netns exec one timeout 60 python3 -c '
 import socket
 with socket.create_server(("10.1.2.3", 7777)) as server:
     print("ready", flush=True)
@@ -494,7 +494,7 @@ while (n := len(stream.recv(65536))):
     got += n
 print(got)' >/tmp/server &
 	wait_until has_line ready /tmp/server
-	timeout 20 python3 -c '
+	timeout 60 python3 -c '
 import socket
 socket.create_connection(("10.1.2.3", 7777)).sendall(bytes(1000000))'
 	wait $!

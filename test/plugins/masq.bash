@@ -49,7 +49,7 @@ seen() { connect "$@" 7777; }
 # outside; nothing if the packet does not arrive
 packet() {
 	rm -f /tmp/seen
-	ip netns exec outside timeout 20 python3 -c '
+	ip netns exec outside timeout 60 python3 -IS -c '
 import socket
 s = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(0x800))
 print("ready", flush=True)
@@ -59,7 +59,7 @@ while True:
         print(socket.inet_ntoa(data[12:16]), flush=True)
         break' >/tmp/seen &
 	wait_until has_line ready /tmp/seen
-	ip netns exec "$1" python3 -c '
+	ip netns exec "$1" python3 -IS -c '
 import socket, sys
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 s.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, 9)

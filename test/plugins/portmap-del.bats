@@ -44,33 +44,33 @@ load portmap
 @test "portmap: ADD and DEL flush the conntrack entries of UDP ports" {
 	pod c1 one
 	pod c2 two
-	sees() { ip netns exec outside timeout 20 python3 -c '
-import socket
+	sees() { ip netns exec outside python3 -IS -c ' # SECONDS
+import socket, sys
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-s.settimeout(3)
+s.settimeout(float(sys.argv[1]))
 s.bind(("192.0.2.2", 5555))
 s.sendto(b"x", ("192.0.2.1", 8080))
 try:
     print(s.recv(9).decode())
 except TimeoutError:
-    print("no answer")'; }
+    print("no answer")' "$1"; }
 	for netns in one two; do
-		ip netns exec $netns timeout 30 python3 -c '
+		ip netns exec $netns timeout 120 python3 -IS -c '
 import socket, sys
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 s.bind(("", 80))
 open("/tmp/ready." + sys.argv[1], "w")
 while True:
     s.sendto(sys.argv[1].encode(), s.recvfrom(9)[1])' $netns &
-		until [ -e /tmp/ready.$netns ]; do sleep 0.01; done
+		wait_until test -e /tmp/ready.$netns
 	done
-	[ "$(sees)" = "no answer" ] # now conntrack has an entry for the host
+	[ "$(sees 0.7)" = "no answer" ] # now conntrack has an entry for the host
 	add c1 "$udp"
-	[ "$(sees)" = one ]
+	[ "$(sees 30)" = one ]
 	del c1
-	[ "$(sees)" = "no answer" ]
+	[ "$(sees 0.7)" = "no answer" ]
 	add c2 "$udp"
-	[ "$(sees)" = two ]
+	[ "$(sees 30)" = two ]
 	kill "$(jobs -p | head -n 1)" "$(jobs -p | tail -n 1)"
 	rm -f /tmp/ready.*
 }
