@@ -21,7 +21,6 @@ import select
 import socket
 import subprocess
 import sys
-import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 from waiting import wait_until  # noqa: E402
@@ -305,7 +304,8 @@ def send(s, data, to):
 
 def reach(tree, outside=False, seconds=0.4):
     """Returns {"pod1 to host 10.1.0.1": True} if a datagram arrived and its answer came back. If
-    outside is set, the value is the source address that the receiver saw, instead of True."""
+    outside is set, the value is the source address that the receiver saw, instead of True.
+    Ends when nothing has arrived for some seconds."""
     if outside:
         tree = dict(tree, outside=OUTSIDE)
     sockets = {ns: endpoint(None if ns == "host" else ns) for ns in tree
@@ -319,9 +319,11 @@ def reach(tree, outside=False, seconds=0.4):
                 out[label] = False
                 waiting.add(label)
                 send(s, b"ask " + label.encode(), (ip if ":" in ip else "::ffff:" + ip, PORT))
-    deadline = time.monotonic() + seconds
-    while waiting and time.monotonic() < deadline:
-        for s in select.select(list(names), [], [], 0.05)[0]:
+    while waiting:
+        ready = select.select(list(names), [], [], seconds)[0]
+        if not ready:  # the others do not arrive
+            break
+        for s in ready:
             handle_datagram(s, names[s], out, waiting)
     for s in names:
         s.close()
