@@ -469,8 +469,10 @@ def test_a_pull_fails_if_hawser_fetch_misbehaves(what, server, start, tmp_path):
     assert daemon.images() == [] and daemon.layers() == []
 
 
-def test_hawser_fetch_that_hangs_is_killed(server, start, tmp_path):
-    daemon = start("--idle", "200", program=script(tmp_path / "fetch", "import signal; signal.pause()"))
+@pytest.mark.parametrize("sent", ["", "s.sendall(b'x')", "s.sendall(struct.pack('<IB', 100, 4) + b'x')"],
+                         ids=["before a message", "in a header", "in a message"])
+def test_hawser_fetch_that_hangs_is_killed(sent, server, start, tmp_path):
+    daemon = start("--idle", "200", program=script(tmp_path / "fetch", sent + "\nimport signal; signal.pause()"))
     answer = daemon.pull(server.host + "/app")
     assert answer[:2] == ["error", "110"] and "hawser-fetch stalled: no message for 1 s" in answer[2]
     assert daemon.images() == [] and daemon.layers() == []

@@ -197,6 +197,13 @@ int job_send_table(int fd, enum job_type type, const struct hw_field *table, con
  * -EBADMSG: malformed header; -EPIPE: EOF within a message; or another negative errno
  */
 int job_receive(int fd, int idle_ms, struct job_message *ret_message, struct hw_err *e);
+/*
+ * Receive the next message of a program, which may stop at any byte of it. @cancel_fd, @deadline:
+ * see helper_wait(). Return: as job_receive(); -ECANCELED; -ETIMEDOUT only at the deadline; -EIO:
+ * half a minute after its first byte the message is not complete
+ */
+int job_receive_from(struct helper *h, int cancel_fd, int64_t deadline,
+		     struct job_message *ret_message, struct hw_err *e);
 /* The only message of a helper: its answer, or FAILED. */
 struct job_answer {
 	const char *name; /* of the helper, for errors */
@@ -205,8 +212,8 @@ struct job_answer {
 	int cancel_fd;	  /* see helper_wait() */
 	int64_t deadline; /* see helper_wait() */
 };
-/* Return: 0; answer->failed; -ECANCELED; -ETIMEDOUT; -EIO: the helper exited without a message;
- * -EBADMSG: another message; or another negative errno */
+/* Return: 0; answer->failed; -ECANCELED; -ETIMEDOUT; -EIO: the helper exited without a message, or
+ * stopped within it; -EBADMSG: another message; or another negative errno */
 int job_receive_answer(struct helper *h, const struct job_answer *answer,
 		       struct job_message *ret_message, struct hw_err *e);
 /* Decode the JSON payload of a message. Return: 0; -EBADMSG: malformed */
