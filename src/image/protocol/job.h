@@ -140,7 +140,8 @@ struct job_step {
  *	ENODATA       no such image, or not for this platform
  *	EKEYREJECTED  the registry wants credentials, or other ones
  *	EACCES        the registry refuses access
- *	EBUSY         busy, try again later: rate limit of the registry, layer in use
+ *	EBUSY         a layer is in use
+ *	EUSERS        rate limit of the registry
  *	ECOMM         temporary error of the registry, or no connection to it
  *	EPROTO        TLS or HTTP error
  *	ETIMEDOUT     no progress, or the deadline has passed
