@@ -10,7 +10,6 @@
 #include "cli/command.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -408,6 +407,7 @@ int command_main(const struct program *p, struct cli *cli, char **argv)
 {
 	const struct sigaction ignore = { .sa_handler = SIG_IGN };
 	char **words = argv[0] ? argv + 1 : argv;
+	struct hw_err e;
 	int status;
 
 	given.help = given.version = false;
@@ -418,8 +418,8 @@ int command_main(const struct program *p, struct cli *cli, char **argv)
 		status = print_completions(p, cli, words + 1);
 	else
 		status = parse_and_run(p, cli, words);
-	if (fflush(stdout) == 0)
+	if (file_flush_stdout(&e) == 0)
 		return status;
-	fprintf(stderr, "%s: write to standard output: %s\n", p->name, strerrordesc_np(errno));
+	fprintf(stderr, "%s: %s\n", p->name, e.msg);
 	return EXIT_FAILURE;
 }

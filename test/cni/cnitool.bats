@@ -254,15 +254,19 @@ interrupt() {
 	fails bash -c "cnitool add demo /run/netns/pod >&$write"
 	exec {write}>&-
 	has "attached, but the result could not be printed: write: Broken pipe"
+	fails bash -c "cnitool add demo /run/netns/pod >&-"
+	has "attached, but the result could not be printed: write: Bad file descriptor"
 	for command in list "list --names" "list --json" help "help gc" --version; do
 		fails bash -c "cnitool $command >/dev/full"
 		has "No space left on device"
+		fails bash -c "cnitool $command >&-"
+		has "Bad file descriptor"
 	done
 }
 
-@test "cnitool: add and del work with closed standard input, output and error" {
+@test "cnitool: add and del work with closed standard input and error, del without output, too" {
 	network demo 1.0.0 "$(scripted)"
-	cnitool add demo /run/netns/pod <&- >&- 2>&-
+	cnitool add demo /run/netns/pod <&- 2>&-
 	[ -e /tmp/made ]
 	[ -n "$(ls /var/lib/cni/results)" ]
 	cnitool del demo /run/netns/pod <&- >&- 2>&-
