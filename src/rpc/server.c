@@ -302,6 +302,7 @@ int rpc_server_new(struct uv_loop_s *loop, const struct rpc_config *config,
 	list_init(&s->listeners);
 	list_init(&s->conns);
 	list_init(&s->to_flush);
+	list_init(&s->endless);
 	s->methods = map_new(free);
 	s->calls = (struct rpc_calls){
 		.workers = workers_new(&limits),
@@ -324,7 +325,11 @@ void rpc_server_add(struct rpc_server *s, const struct rpc_method *methods, void
 
 		*m = (struct server_method){ .method = methods, .ctx = ctx };
 		map_set(s->methods, methods->path, m);
+		s->n_long_methods += (methods->flags & RPC_LONG) != 0;
 	}
+	/* half of the long calls are reserved */
+	if (s->n_long_methods > 0)
+		s->reserved = s->config.long_calls_max / 2 / s->n_long_methods;
 }
 
 void rpc_server_stop(struct rpc_server *s, int ms, void (*stopped)(void *ctx), void *ctx)
@@ -346,6 +351,7 @@ void rpc_server_stop(struct rpc_server *s, int ms, void (*stopped)(void *ctx), v
 		grpc_drain(c->grpc);
 		conn_schedule_flush(c);
 	}
+	server_end_endless(s);
 	flush_server(s);
 }
 

@@ -35,10 +35,12 @@ struct rpc_finished_call {
 struct rpc_config {
 	struct grpc_limits limits; /* for each connection */
 	unsigned connections_max;
-	unsigned pool_threads;	 /* number of threads for short calls */
-	unsigned queue_max;	 /* short calls that wait for a thread */
-	unsigned long_calls_max; /* long calls that run at the same time */
-	int stall_ms;		 /* a client that makes no progress is dropped after this time */
+	unsigned pool_threads; /* number of threads for short calls */
+	unsigned queue_max;    /* short calls that wait for a thread */
+	/* Long calls that run at the same time. Half of them are reserved in equal parts for each
+	 * long method, so that calls of one method leave room for every other method. */
+	unsigned long_calls_max;
+	int stall_ms; /* a client that makes no progress is dropped after this time */
 	/* Called from any thread; may be NULL. */
 	void (*finished)(void *ctx, const struct rpc_finished_call *call);
 	void *ctx;
@@ -59,12 +61,13 @@ struct rpc_stats {
 /* Creates a server that has no methods and no sockets yet. @config is copied. */
 int rpc_server_new(struct uv_loop_s *loop, const struct rpc_config *config,
 		   struct rpc_server **ret_server, struct hw_err *e);
-/* Adds methods. The table ends with { 0 } and is not copied; ctx is passed to the handlers. */
+/* Adds methods, before the first call. The table ends with { 0 } and is not copied; ctx is
+ * passed to the handlers. */
 void rpc_server_add(struct rpc_server *s, const struct rpc_method *methods, void *ctx);
 /* Serves on a listening, non-blocking socket. Takes the descriptor, also on failure. */
 int rpc_server_listen(struct rpc_server *s, int fd, struct hw_err *e);
-/* Accepts no more calls. Calls that still run after @ms are cancelled; stopped(ctx) is called when
- * the last handler has returned and all connections are closed. */
+/* Accepts no more calls. Endless calls are cancelled at once, other calls if they still run after @ms.
+ * stopped(ctx) is called when the last handler has returned and all connections are closed. */
 void rpc_server_stop(struct rpc_server *s, int ms, void (*stopped)(void *ctx), void *ctx);
 void rpc_server_free(struct rpc_server *s);		 /* only after stopped(); NULL is allowed */
 struct rpc_stats rpc_server_stats(struct rpc_server *s); /* any thread may call it */

@@ -419,15 +419,18 @@ static void sleeping_threads(void **state)
 	wait_for(&f->sample.cancelled, SLEEPERS + DEAD);
 }
 
+/* The sample service has five long methods, so of twenty long calls two are reserved for each method,
+ * and all methods share ten. */
 static void long_calls_limit(void **state)
 {
+	struct rpc_config config = defaults;
 	struct fixture *f = *state;
 	AUTO(rpc_client_close) struct rpc_client *client = NULL;
-	struct rpc_stream *sleepers[512];
+	struct rpc_stream *sleepers[12];
 	int64_t deadline = time_deadline(LONG);
 
-	assert_int_equal(defaults.long_calls_max, ARRAY_SIZE(sleepers));
-	start_server(f, &defaults);
+	config.long_calls_max = 20;
+	start_server(f, &config);
 	client = open_client(f);
 	start_sleepers(f, client, sleepers, ARRAY_SIZE(sleepers));
 	assert_int_equal(call_unary(client, "Sleep", "0"), STATUS_RESOURCE_EXHAUSTED);
@@ -438,6 +441,32 @@ static void long_calls_limit(void **state)
 		time_sleep(1);
 	assert_int_equal(call_unary(client, "Sleep", "0"), STATUS_OK);
 	cancel_sleepers(sleepers + 1, ARRAY_SIZE(sleepers) - 1);
+}
+
+static void long_calls_of_each_method(void **state)
+{
+	struct rpc_config config = defaults;
+	struct fixture *f = *state;
+	AUTO(rpc_client_close) struct rpc_client *client = NULL;
+	struct rpc_stream *sleepers[12], *sums[2], *chats[2];
+
+	config.long_calls_max = 20;
+	start_server(f, &config);
+	client = open_client(f);
+	start_sleepers(f, client, sleepers, ARRAY_SIZE(sleepers));
+	assert_int_equal(call_unary(client, "Sleep", "0"), STATUS_RESOURCE_EXHAUSTED);
+	for (size_t i = 0; i < ARRAY_SIZE(sums); i++) {
+		sums[i] = open_stream(client, "Sum", NULL);
+		chats[i] = open_stream(client, "Chat", NULL);
+	}
+	assert_int_equal(call_unary(client, "Sum", "x"), STATUS_RESOURCE_EXHAUSTED);
+	assert_int_equal(call_unary(client, "Count", "1"), STATUS_OK);
+	assert_int_equal(rpc_server_stats(f->server).long_calls, ARRAY_SIZE(sleepers) + 4);
+	for (size_t i = 0; i < ARRAY_SIZE(sums); i++) {
+		rpc_stream_free(sums[i]);
+		rpc_stream_free(chats[i]);
+	}
+	cancel_sleepers(sleepers, ARRAY_SIZE(sleepers));
 }
 
 static void *client_main(void *arg)
@@ -601,6 +630,26 @@ static void drain(void **state)
 	assert_int_equal(uv_loop_close(&f->loop), 0);
 }
 
+static void endless_calls(void **state)
+{
+	struct fixture *f = *state;
+	AUTO(rpc_client_close) struct rpc_client *client = NULL;
+	AUTO(rpc_stream_free) struct rpc_stream *stream = NULL;
+	AUTO(buf_done) struct buf response = { 0 };
+	struct hw_err e;
+
+	start_server(f, &defaults);
+	client = open_client(f);
+	stream = open_stream(client, "Watch", "");
+	assert_int_equal(rpc_stream_receive(stream, &response, &e), 1);
+	f->stop_ms = LONG;
+	stop_server(f);
+	buf_done(&response);
+	assert_true(rpc_stream_receive(stream, &response, &e) < 0);
+	assert_int_equal(status_from_err(&e), STATUS_UNAVAILABLE);
+	assert_string_equal(e.msg, "server is stopping");
+}
+
 static void stop_without_draining(void **state)
 {
 	struct fixture *f = *state;
@@ -655,6 +704,8 @@ int main(void)
 		TEST("server: when all threads for long calls are busy, only long calls are "
 		     "refused",
 		     long_calls_limit),
+		TEST("server: calls of one long method leave room for every other method",
+		     long_calls_of_each_method),
 		TEST("server: clients on 8 threads can call, cancel, connect and disconnect",
 		     many_threads),
 		TEST("server: a short call is refused when the queue for the threads is full",
@@ -666,6 +717,7 @@ int main(void)
 		     stalled_client),
 		TEST("server: a connection over the limit is closed", connection_limit),
 		TEST("server: draining waits for running calls", drain),
+		TEST("server: draining does not wait for endless calls", endless_calls),
 		TEST("server: a stop without draining cancels all calls", stop_without_draining),
 		TEST("server: a client reconnects to a server that was restarted", reconnects),
 	};
