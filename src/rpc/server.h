@@ -10,8 +10,9 @@
  * Rules: only the loop's thread may call the functions, except for rpc_server_stats().
  *        To end a server: rpc_server_stop(); after stopped(), rpc_server_free(); only
  *        then uv_loop_close().
- *        Calls over a limit are answered with RESOURCE_EXHAUSTED; connections over
- *        the limit are closed at once.
+ *        Calls over a limit are answered with RESOURCE_EXHAUSTED. A connection over the limit
+ *        replaces the one that is idle longest, or is refused if all have calls; the client of a
+ *        connection that is closed is told why.
  */
 #ifndef RPC_SERVER_H
 #define RPC_SERVER_H
@@ -43,6 +44,9 @@ struct rpc_config {
 	int stall_ms; /* a client that makes no progress is dropped after this time */
 	/* Called from any thread; may be NULL. */
 	void (*finished)(void *ctx, const struct rpc_finished_call *call);
+	/* A connection over the limit was refused, or an idle one was closed for it. Called from the
+	 * loop's thread; may be NULL. */
+	void (*full)(void *ctx, bool refused);
 	void *ctx;
 };
 

@@ -51,6 +51,7 @@ struct fixture {
 	struct rpc_server *server;
 	struct sample_counts sample;
 	atomic_uint finished[STATUS_UNAUTHENTICATED + 1]; /* calls, by status code */
+	atomic_uint closed_idle, refused;		  /* connections */
 };
 
 static void on_finished(void *ctx, const struct rpc_finished_call *call)
@@ -58,6 +59,16 @@ static void on_finished(void *ctx, const struct rpc_finished_call *call)
 	struct fixture *f = ctx;
 
 	f->finished[call->code]++;
+}
+
+static void on_full(void *ctx, bool refused)
+{
+	struct fixture *f = ctx;
+
+	if (refused)
+		f->refused++;
+	else
+		f->closed_idle++;
 }
 
 static void on_stopped(void *ctx)
@@ -91,6 +102,7 @@ static void start_server(struct fixture *f, const struct rpc_config *config)
 	int fd;
 
 	c.finished = on_finished;
+	c.full = on_full;
 	c.ctx = f;
 	f->stopped = false;
 	f->stop_ms = 0;
@@ -172,6 +184,17 @@ static enum status_code call_unary(struct rpc_client *client, const char *method
 	if (str_equal(method, "Echo") || str_equal(method, "Now"))
 		assert_string_equal(response.data, text);
 	return STATUS_OK;
+}
+
+/* Return: the message of a call that fails because the server is not available */
+static const char *call_error(struct rpc_client *client)
+{
+	AUTO(buf_done) struct buf response = { 0 };
+	static struct hw_err e;
+
+	assert_true(call_until(client, "Echo", "x", time_deadline(LONG), &response, &e) < 0);
+	assert_int_equal(status_from_err(&e), STATUS_UNAVAILABLE);
+	return e.msg;
 }
 
 static struct rpc_stream *open_stream(struct rpc_client *client, const char *method,
@@ -577,24 +600,58 @@ static void stalled_client(void **state)
 	wait_for(&f->sample.ended, 2);
 }
 
-static void connection_limit(void **state)
+static void idle_connection_closed(void **state)
 {
 	struct rpc_config config = defaults;
 	struct fixture *f = *state;
-	AUTO(rpc_client_close) struct rpc_client *client = NULL;
-	struct pollfd p = { .events = POLLIN };
-	struct hw_err e;
-	char c;
+	AUTO(rpc_client_close)
+	struct rpc_client *busy = NULL, *old = NULL, *recent = NULL, *new = NULL;
+	AUTO(rpc_stream_free) struct rpc_stream *sleeper = NULL;
+
+	config.connections_max = 3;
+	start_server(f, &config);
+	busy = open_client(f);
+	recent = open_client(f);
+	assert_int_equal(call_unary(recent, "Echo", "x"), STATUS_OK);
+	old = open_client(f);
+	assert_int_equal(call_unary(old, "Echo", "x"), STATUS_OK);
+	assert_int_equal(call_unary(recent, "Echo", "x"), STATUS_OK);
+	start_sleepers(f, busy, &sleeper, 1);
+	new = open_client(f);
+	assert_int_equal(call_unary(new, "Echo", "x"), STATUS_OK);
+	assert_int_equal(f->closed_idle, 1);
+	assert_int_equal(rpc_server_stats(f->server).connections, 3);
+	assert_int_equal(call_unary(recent, "Echo", "x"), STATUS_OK);
+	assert_int_equal(f->sample.ended, 0);
+	/* the old client learns why, and connects again */
+	assert_string_equal(
+		call_error(old),
+		"server closed the connection: too many connections: limit 3, this one was idle");
+	assert_int_equal(call_unary(old, "Echo", "x"), STATUS_OK);
+	assert_int_equal(f->refused, 0);
+}
+
+static void connection_refused(void **state)
+{
+	struct rpc_config config = defaults;
+	struct fixture *f = *state;
+	AUTO(rpc_client_close) struct rpc_client *busy = NULL, *new = NULL;
+	AUTO(rpc_stream_free) struct rpc_stream *sleeper = NULL;
 
 	config.connections_max = 1;
 	start_server(f, &config);
-	client = open_client(f);
-	assert_int_equal(call_unary(client, "Echo", "x"), STATUS_OK);
-	assert_int_equal(socket_connect(f->path, &p.fd, &e), 0);
-	assert_int_equal(poll(&p, 1, LONG), 1);
-	assert_int_equal(recv(p.fd, &c, 1, 0), 0);
-	close(p.fd);
-	assert_int_equal(call_unary(client, "Echo", "x"), STATUS_OK);
+	busy = open_client(f);
+	start_sleepers(f, busy, &sleeper, 1);
+	new = open_client(f);
+	assert_string_equal(
+		call_error(new),
+		"server closed the connection: too many connections: limit 1, none is idle");
+	wait_for(&f->refused, 1);
+	assert_int_equal(f->closed_idle, 0);
+	assert_int_equal(f->sample.ended, 0);
+	rpc_stream_free(take_ptr(sleeper));
+	wait_for(&f->sample.ended, 1);
+	assert_int_equal(call_unary(new, "Echo", "x"), STATUS_OK);
 }
 
 /* ---- ends of servers ---------------------------------------------------------------- */
@@ -715,7 +772,10 @@ int main(void)
 		     cancelled_calls),
 		TEST("server: a handler waits for a stalled client for a limited time",
 		     stalled_client),
-		TEST("server: a connection over the limit is closed", connection_limit),
+		TEST("server: a connection over the limit replaces the one that is idle longest",
+		     idle_connection_closed),
+		TEST("server: a connection over the limit is refused if none is idle",
+		     connection_refused),
 		TEST("server: draining waits for running calls", drain),
 		TEST("server: draining does not wait for endless calls", endless_calls),
 		TEST("server: a stop without draining cancels all calls", stop_without_draining),

@@ -10,6 +10,7 @@ import datetime
 import json
 import os
 import socket
+import struct
 import subprocess
 import threading
 
@@ -158,6 +159,24 @@ def test_a_refused_connection_is_reported_with_a_hint(tmp_path):
         s.bind(str(tmp_path / "dead"))
     errors = hawser("--runtime", "unix://%s/dead" % tmp_path, "info")[2]
     assert "Connection refused\nhint: no process listens on this socket: is hawser-cri running?\n" in errors
+
+
+def test_the_reason_why_the_runtime_closes_the_connection_is_reported(tmp_path):
+    why = b"too many connections: limit 256, none is idle"
+    with socket.socket(socket.AF_UNIX) as s:
+        s.bind(str(tmp_path / "full"))
+        s.listen()
+
+        def refuse():
+            with s.accept()[0] as peer:  # SETTINGS; GOAWAY with the code ENHANCE_YOUR_CALM
+                peer.sendall(b"\0\0\0\4\0\0\0\0\0" + struct.pack(">I", 8 + len(why))[1:] + b"\7\0\0\0\0\0"
+                             + struct.pack(">II", 0, 11) + why)
+        thread = threading.Thread(target=refuse)
+        thread.start()
+        status, text, errors = hawser("--runtime", "unix:%s/full" % tmp_path, "images")
+        thread.join()
+    assert (status, text) == (1, "")
+    assert errors.startswith("hawser: list images: server closed the connection: " + why.decode() + "\n")
 
 
 def test_the_runtime_option_overrides_the_environment(runtime, tmp_path):
