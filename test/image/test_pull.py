@@ -446,6 +446,8 @@ BAD = {
     "sends a truncated message": ("s.sendall(struct.pack('<IB', 100, 4) + b'x'); s.shutdown(1)", "truncated message: got 1 of 100 bytes"),
     "sends DONE too early": ("send(10, b'')", "unexpected message of type 10"),
     "sends an invalid digest": ("send(4, b'{\"digest\":\"sha256:1\",\"host\":\"h\"}')", 'resolved to an invalid SHA-256 digest: "sha256:1"'),
+    "sends a digest with control characters": ("send(4, b'{\"digest\":\"\\\\u001b[1m\",\"host\":\"h\"}')",
+                                               'resolved to an invalid SHA-256 digest: " [1m"'),
     "sends an unexpected document": ("send(4, json.dumps({'digest': 'sha256:' + 64 * 'a', 'host': 'h'}).encode()); send(5, b'{}')",
                                "unexpected document sha256:"),
     "closes its socket and does not exit": (

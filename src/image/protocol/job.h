@@ -221,6 +221,10 @@ int job_receive_answer(struct helper *h, const struct job_answer *answer,
 int job_decode(const struct job_message *m, const struct hw_field *table, void *out,
 	       struct hw_err *e);
 
+/* Replace control characters by spaces. A text of a helper may come from a registry, and be shown on a
+ * terminal. The errors of job_decode() and job_decode_failed() are clean. */
+void job_clean_text(char *text);
+
 int job_send_failed(int fd, const struct hw_err *why, int idle_ms, struct hw_err *e);
 /* Decode the error of a FAILED message into @e. Return: its negative errno; -EBADMSG: malformed */
 int job_decode_failed(const struct job_message *m, struct hw_err *e);

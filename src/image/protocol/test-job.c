@@ -215,6 +215,7 @@ static void test_malformed_errors(void **state)
 		"{\"code\":0,\"message\":\"x\"}",
 		"{\"code\":4096,\"message\":\"x\"}",
 		"{\"code\":2}",
+		"{\"code\":\x1b[1m}",
 	};
 
 	(void)state;
@@ -225,6 +226,7 @@ static void test_malformed_errors(void **state)
 		assert_int_equal(job_decode_failed(&m, &e), -EBADMSG);
 		assert_int_equal(e.code, -EBADMSG);
 		assert_non_null(strstr(e.msg, "malformed FAILED message"));
+		assert_null(strpbrk(e.msg, "\x1b\n"));
 	}
 }
 

@@ -118,6 +118,7 @@ static int add_context(const struct session *s, const char *what, struct hw_err 
 static int fail_protocol(struct session *s, struct hw_err *e)
 {
 	s->protocol_error = true;
+	job_clean_text(e->msg);		   /* it may quote the message */
 	err_replace(e, -EINVAL, -EBADMSG); /* the message is malformed, not the request */
 	return add_context(s, "hawser-fetch: protocol error", e);
 }
