@@ -10,7 +10,6 @@
 #include "cli/command.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -361,20 +360,30 @@ static bool is_file_list(const char *word)
 	return str_equal(word, ":file") || str_equal(word, ":dir");
 }
 
-/* @words: the last one is incomplete */
+/* @words: the last one is incomplete. Of "--name=val" only "val" is: "--name" is then parsed like an
+ * option whose value is missing. */
 static int print_completions(const struct program *p, struct cli *cli, char **words)
 {
 	AUTO(hw_strings_free) struct hw_strings found = { 0 };
+	autofree char *prefix = str_copy("");
 	const struct option_entry *pending;
 	const char *word = "";
 	struct hw_err ignored;
+	char *value = NULL;
 	size_t last = 0;
 	struct line l;
 	int n;
 
 	while (words[last] && words[last + 1])
 		last++;
-	if (words[last]) {
+	if (words[last] && str_starts(words[last], "--"))
+		value = strchr(words[last], '=');
+	if (value) {
+		free(prefix);
+		prefix = str_ncopy(words[last], (size_t)(value - words[last]) + 1);
+		word = value + 1;
+		*value = '\0';
+	} else if (words[last]) {
 		word = words[last];
 		words[last] = NULL;
 	}
@@ -382,11 +391,13 @@ static int print_completions(const struct program *p, struct cli *cli, char **wo
 	n = options_read(l.tables, words, l.first, &pending, &ignored);
 	if (n < 0)
 		return EXIT_FAILURE;
-	find_completions(p, cli, &l, n, pending, word, &found);
+	if (!value || pending)
+		find_completions(p, cli, &l, n, pending, word, &found);
 	for (size_t i = 0; i < found.n; i++)
-		if (is_file_list(found.v[i]) ||
-		    (str_starts(found.v[i], word) && is_safe_in_shell(found.v[i])))
+		if (is_file_list(found.v[i]))
 			puts(found.v[i]);
+		else if (str_starts(found.v[i], word) && is_safe_in_shell(found.v[i]))
+			printf("%s%s\n", prefix, found.v[i]);
 	return EXIT_SUCCESS;
 }
 
@@ -396,6 +407,7 @@ int command_main(const struct program *p, struct cli *cli, char **argv)
 {
 	const struct sigaction ignore = { .sa_handler = SIG_IGN };
 	char **words = argv[0] ? argv + 1 : argv;
+	struct hw_err e;
 	int status;
 
 	given.help = given.version = false;
@@ -406,8 +418,8 @@ int command_main(const struct program *p, struct cli *cli, char **argv)
 		status = print_completions(p, cli, words + 1);
 	else
 		status = parse_and_run(p, cli, words);
-	if (fflush(stdout) == 0)
+	if (file_flush_stdout(&e) == 0)
 		return status;
-	fprintf(stderr, "%s: write to standard output: %s\n", p->name, strerrordesc_np(errno));
+	fprintf(stderr, "%s: %s\n", p->name, e.msg);
 	return EXIT_FAILURE;
 }

@@ -40,6 +40,8 @@
 #include "rpc/socket.h"
 
 #define SERVICES 4
+#define FULL_LOG_NS                                                                                \
+	(10 * INT64_C(1000000000)) /* time between messages about too many connections */
 
 /* All parts are there before the first call is served, and do not change after that. Services borrow
  * those that they need. */
@@ -66,6 +68,8 @@ struct daemon {
 	struct service *services[SERVICES];
 	bool activated; /* systemd has passed the sockets */
 	bool stopping;
+	/* connections over the limit: idle ones closed for them, or refused; last log message */
+	int64_t n_closed_idle, n_refused, full_logged_at;
 };
 
 /* ---- configuration ------------------------------------------------------------------ */
@@ -244,6 +248,26 @@ static int start_store(struct daemon *d, const struct config *c, struct hw_err *
 	return r;
 }
 
+static void count_call(void *ctx, const struct rpc_finished_call *call)
+{
+	struct daemon *d = ctx;
+
+	metrics_count_call(d->metrics, call);
+}
+
+/* A client could fill the log, so only the metrics have every connection. */
+static void count_full(void *ctx, bool refused)
+{
+	struct daemon *d = ctx;
+
+	*(refused ? &d->n_refused : &d->n_closed_idle) += 1;
+	if (d->full_logged_at && time_now() - d->full_logged_at < FULL_LOG_NS)
+		return;
+	d->full_logged_at = time_now();
+	log_event(LOG_WARN, "too many connections", "action",
+		  refused ? "refused a new one" : "closed the oldest idle one", NULL);
+}
+
 static int start_server(struct daemon *d, const struct config *c, struct hw_err *e)
 {
 	const struct {
@@ -260,8 +284,9 @@ static int start_server(struct daemon *d, const struct config *c, struct hw_err 
 	int r;
 
 	config.long_calls_max = (unsigned)c->long_calls;
-	config.finished = metrics_count_call;
-	config.ctx = d->metrics;
+	config.finished = count_call;
+	config.full = count_full;
+	config.ctx = d;
 	r = rpc_server_new(&d->loop, &config, &d->server, e);
 	if (r < 0)
 		return r;
@@ -287,6 +312,12 @@ static void write_metrics(void *ctx, struct buf *b)
 	metrics_format_calls(d->metrics, b);
 	metrics_format_number(b, "hawser_cri_connections", "gauge", "Open client connections.",
 			      stats.connections);
+	metrics_format_number(b, "hawser_cri_idle_connections_closed_total", "counter",
+			      "Idle client connections closed because too many were open.",
+			      d->n_closed_idle);
+	metrics_format_number(b, "hawser_cri_connections_refused_total", "counter",
+			      "Client connections refused because too many were open.",
+			      d->n_refused);
 	metrics_format_number(b, "hawser_cri_calls", "gauge", "Running calls.", stats.calls);
 	metrics_format_number(b, "hawser_cri_long_calls", "gauge", "Running long calls.",
 			      stats.long_calls);

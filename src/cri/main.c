@@ -6,7 +6,6 @@
  *        before the first thread starts. The daemon itself is daemon.c.
  * Rules: exit status 0 after SIGTERM or SIGINT, 1 after an error, which is logged once.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
 #include <signal.h>
@@ -58,9 +57,8 @@ static int serve(const struct config_source *source, struct config *config, stru
 
 static int print(const char *text, struct hw_err *e)
 {
-	if (fputs(text, stdout) < 0 || fflush(stdout) != 0)
-		return err_set(e, -EIO, "write to standard output");
-	return 0;
+	fputs(text, stdout);
+	return file_flush_stdout(e);
 }
 
 static int run_action(const struct flags *flags, struct hw_err *e)

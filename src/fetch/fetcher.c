@@ -68,9 +68,9 @@ int receive_job(int socket, struct job_message *ret_message, struct fetch_job *r
 	if (r < 0)
 		return err_ctx(e, "job");
 	if (ret_job->image > 0 && ret_message->fd < 0)
-		return err_text(e, -EINVAL, "job: missing file descriptor of the archive");
+		return err_text(e, -EBADMSG, "job: missing file descriptor of the archive");
 	if (ret_job->image <= 0 && ret_message->fd >= 0)
-		return err_text(e, -EINVAL,
+		return err_text(e, -EBADMSG,
 				"job: unexpected file descriptor: the image is not in an archive");
 	return 0;
 }
@@ -262,9 +262,9 @@ static int serve_requests(struct fetcher *f, struct hw_err *e)
 		if (r < 0)
 			return r;
 		if ((size_t)step.layer >= f->image.manifest->layers.n)
-			return err_text(e, -EINVAL, "layer number %d out of range", step.layer);
+			return err_text(e, -EBADMSG, "layer number %d out of range", step.layer);
 		if (m.fd < 0)
-			return err_text(e, -EINVAL, "layer %d: message without a file descriptor",
+			return err_text(e, -EBADMSG, "layer %d: message without a file descriptor",
 					step.layer);
 		if (m.type == JOB_BLOB) {
 			mem_close_fd(&f->blobs[step.layer]);

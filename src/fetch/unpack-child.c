@@ -113,6 +113,5 @@ int unpack_child_read(const struct helper *unpacker, const struct fetch_job *job
 		r = unpacked_decode(json, strlen(json), ret_unpacked, e);
 	if (r == 0)
 		return 0;
-	err_replace(e, -EINVAL, -EBADMSG); /* the message is malformed, not the request */
 	return err_ctx(e, "result of the unpacker");
 }

@@ -6,7 +6,7 @@
  *        Otherwise the first argument is the name of a plugin, or a command for
  *        administrators.
  */
-#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -14,6 +14,7 @@
 #include "base/err.h"
 #include "base/json/value.h"
 #include "base/mem.h"
+#include "base/os/file.h"
 #include "base/str.h"
 #include "cni/error.h"
 #include "cni/plugin/program.h"
@@ -239,12 +240,9 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
 		if (!str_equal(commands[i].name, argv[1]))
 			continue;
+		file_open_missing_stdio(O_RDWR);
 		int status = commands[i].run(argc - 1, argv + 1);
-		/* Standard output is buffered: a write error is detected only by the flush. */
-		if (fflush(stdout) == 0)
-			return status;
-		err_set(&e, -errno, "write to standard output");
-		return print_error(&e);
+		return file_flush_stdout(&e) < 0 ? print_error(&e) : status;
 	}
 	return refuse_unknown(argv[1]);
 }

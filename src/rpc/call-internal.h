@@ -60,6 +60,8 @@ struct rpc_call {
 	/* used by the loop only */
 	struct grpc_call *stream; /* NULL if cancelled or finished */
 	void *conn;		  /* connection of the stream */
+	void *entry;		  /* entry of the method in the server's map */
+	struct list endless_link; /* in the server's list of endless calls, if it is one */
 	unsigned refs;
 
 	/* protected by calls->lock */

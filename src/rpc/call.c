@@ -39,6 +39,7 @@ struct rpc_call *rpc_call_new(struct rpc_calls *calls, const struct rpc_method *
 	call->started = time_now();
 	call->deadline = TIME_NEVER;
 	list_init(&call->ready_link);
+	list_init(&call->endless_link);
 	list_init(&call->in);
 	list_init(&call->out);
 	pthread_mutex_init(&call->lock, NULL);

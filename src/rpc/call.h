@@ -11,7 +11,7 @@
  *
  * Words: A *short* call runs on a thread of a small pool, and waits in a queue if all threads are
  *        busy. A *long* call (RPC_LONG) has a thread of its own; the number of long calls is
- *        limited. An *instant* call (RPC_INSTANT) runs on the event loop itself and must not block.
+ *        limited, in total and for each method. An *instant* call (RPC_INSTANT) runs on the event loop itself and must not block.
  *        A call is *cancelled* when its client no longer waits for the response: the
  *        client has cancelled it, its deadline has passed, the connection is lost, or
  *        the server stops. The handler is not interrupted, but its waits in
@@ -43,6 +43,9 @@ enum rpc_flags {
 	RPC_LONG = 1 << 0,
 	RPC_STREAM_IN = 1 << 1,	 /* any number of requests; the handler starts after the headers */
 	RPC_STREAM_OUT = 1 << 2, /* any number of responses */
+	/* The stream of responses has no end of its own: a stopping server cancels the call at once
+	 * instead of waiting for it. */
+	RPC_ENDLESS = 1 << 4,
 	/* For frequent calls whose response is already known. The handler must not block, and must
 	 * not wait for a lock that another thread may hold for long. Not combined with other
 	 * flags. */

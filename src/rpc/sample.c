@@ -124,6 +124,22 @@ static int sample_count(struct rpc_call *call, void *ctx, struct hw_err *e)
 	return r;
 }
 
+static int sample_watch(struct rpc_call *call, void *ctx, struct hw_err *e)
+{
+	struct pollfd cancel = { .fd = rpc_cancel_fd(call), .events = POLLIN };
+	struct sample_counts *counts = ctx;
+	int r;
+
+	counts->started++;
+	r = send_text(call, "watching", e);
+	if (r == 0) {
+		poll(&cancel, 1, -1);
+		r = status_set(e, STATUS_ABORTED, "watched");
+	}
+	count_end(call, counts);
+	return r;
+}
+
 static int sample_sum(struct rpc_call *call, void *ctx, struct hw_err *e)
 {
 	struct sample_counts *counts = ctx;
@@ -170,6 +186,7 @@ const struct rpc_method sample_methods[] = {
 	{ "/sample.Sample/Mute", sample_mute, 0 },
 	{ "/sample.Sample/Sleep", sample_sleep, RPC_LONG },
 	{ "/sample.Sample/Count", sample_count, RPC_LONG | RPC_STREAM_OUT },
+	{ "/sample.Sample/Watch", sample_watch, RPC_LONG | RPC_STREAM_OUT | RPC_ENDLESS },
 	{ "/sample.Sample/Sum", sample_sum, RPC_LONG | RPC_STREAM_IN },
 	{ "/sample.Sample/Chat", sample_chat, RPC_LONG | RPC_STREAM_IN | RPC_STREAM_OUT },
 	{ 0 },

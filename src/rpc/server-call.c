@@ -14,6 +14,53 @@
 #include "base/time.h"
 #include "rpc/server-internal.h"
 
+#define STOPPING "server is stopping"
+
+/* ---- limit of long calls ------------------------------------------------------------- */
+
+/* Calls of one method that wait for ever must leave room for every other method. So a part of the long
+ * calls is reserved for each method (rpc_server_add()), and the methods share the rest. */
+static int check_long_limit(const struct rpc_server *s, const struct server_method *m,
+			    struct hw_err *e)
+{
+	unsigned max = s->config.long_calls_max;
+
+	if (m->n_long < s->reserved || s->n_shared < max - s->n_long_methods * s->reserved)
+		return 0;
+	return err_text(e, -EBUSY,
+			"no thread for another long call: %u running, %u of this method, limit %u",
+			s->n_long, m->n_long, max);
+}
+
+/* A handler is started. */
+static void count_start(struct rpc_server *s, struct rpc_call *call)
+{
+	struct server_method *m = call->entry;
+
+	s->n_calls++;
+	if (call->method->flags & RPC_ENDLESS)
+		list_append(&s->endless, &call->endless_link);
+	if (!(call->method->flags & RPC_LONG))
+		return;
+	s->n_long++;
+	s->n_shared += m->n_long >= s->reserved;
+	m->n_long++;
+}
+
+/* A handler has returned. */
+static void count_end(struct rpc_server *s, struct rpc_call *call)
+{
+	struct server_method *m = call->entry;
+
+	s->n_calls--;
+	list_remove(&call->endless_link);
+	if (!(call->method->flags & RPC_LONG))
+		return;
+	s->n_long--;
+	m->n_long--;
+	s->n_shared -= m->n_long >= s->reserved;
+}
+
 /* ---- from the connection to the handler --------------------------------------------- */
 
 static void report_finished(struct rpc_server *s, const char *path, uint64_t id,
@@ -51,11 +98,6 @@ static void refuse_call(struct rpc_server *s, struct rpc_call *call, enum status
 	detach_stream(call);
 }
 
-static bool is_long(const struct rpc_call *call)
-{
-	return call->method->flags & RPC_LONG;
-}
-
 static void process_call(struct rpc_server *s, struct rpc_call *call, bool done);
 
 static void start_handler(struct rpc_server *s, struct rpc_call *call)
@@ -64,30 +106,32 @@ static void start_handler(struct rpc_server *s, struct rpc_call *call)
 	int r = 0;
 
 	if (call->method->flags & RPC_INSTANT) {
-		s->n_calls++;
+		count_start(s, call);
 		call->refs++;
 		rpc_call_run(call);
 		process_call(s, call, true);
 		return;
 	}
-	if (is_long(call) && s->n_long >= s->config.long_calls_max)
-		r = err_text(&e, -EBUSY, "no thread for another long call: %u running, limit %u",
-			     s->n_long, s->config.long_calls_max);
+	if (s->stopping && call->method->flags & RPC_ENDLESS) {
+		refuse_call(s, call, STATUS_UNAVAILABLE, STOPPING);
+		return;
+	}
+	if (call->method->flags & RPC_LONG)
+		r = check_long_limit(s, call->entry, &e);
 	if (r == 0)
 		r = rpc_call_dispatch(call, &e);
 	if (r < 0) {
 		refuse_call(s, call, STATUS_RESOURCE_EXHAUSTED, e.msg);
 		return;
 	}
-	s->n_calls++;
-	s->n_long += is_long(call);
+	count_start(s, call);
 }
 
 static void on_begin(void *ctx, struct grpc_call *stream)
 {
 	struct conn *c = ctx;
 	struct rpc_server *s = c->server;
-	const struct server_method *m = map_find(s->methods, stream->path);
+	struct server_method *m = map_find(s->methods, stream->path);
 	struct rpc_call *call;
 
 	if (!m) {
@@ -102,6 +146,7 @@ static void on_begin(void *ctx, struct grpc_call *stream)
 	call->deadline = stream->deadline;
 	call->stream = stream;
 	call->conn = c;
+	call->entry = m;
 	stream->user = call;
 	if (m->method->flags & RPC_STREAM_IN)
 		start_handler(s, call);
@@ -207,9 +252,20 @@ static void process_call(struct rpc_server *s, struct rpc_call *call, bool done)
 		grpc_finish(call->stream, call->code, str_or(call->text, ""));
 		detach_stream(call);
 	}
-	s->n_calls--;
-	s->n_long -= is_long(call);
+	count_end(s, call);
 	rpc_call_unref(call);
+}
+
+void server_end_endless(struct rpc_server *s)
+{
+	list_for_each(struct rpc_call, call, &s->endless, endless_link) {
+		if (!call->stream)
+			continue;
+		rpc_call_cancel(call, STATUS_UNAVAILABLE);
+		conn_schedule_flush(call->conn);
+		grpc_finish(call->stream, STATUS_UNAVAILABLE, STOPPING);
+		detach_stream(call); /* the handler still has a reference */
+	}
 }
 
 void server_process_ready(struct rpc_server *s)

@@ -18,6 +18,7 @@
 struct server_method {
 	const struct rpc_method *method;
 	void *ctx;
+	unsigned n_long; /* running calls of a long method */
 };
 
 struct conn {
@@ -47,6 +48,10 @@ struct rpc_server {
 	struct list listeners, conns;
 	struct list to_flush; /* connections: see conn_schedule_flush() */
 	atomic_uint n_conns, n_calls, n_long;
+	/* Long calls: so many are reserved for each long method. All methods share the others, and
+	 * n_shared of them are running. */
+	unsigned n_long_methods, reserved, n_shared;
+	struct list endless; /* running endless calls */
 	uint64_t last_id;
 	/* set by rpc_server_stop() */
 	bool stopping;
@@ -67,6 +72,7 @@ void conn_schedule_flush(struct conn *c);
 
 extern const struct grpc_events server_events;	 /* their ctx is a struct conn */
 void server_process_ready(struct rpc_server *s); /* processes the list of ready calls */
+void server_end_endless(struct rpc_server *s);	 /* cancels all endless calls */
 /* For struct rpc_calls: reports a finished call to rpc_config.finished(). */
 void server_call_finished(void *ctx, struct rpc_call *call, enum status_code code);
 

@@ -15,6 +15,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -100,6 +101,13 @@ static void free_handle_data(uv_handle_t *handle)
 	free(handle->data);
 }
 
+/* The list of connections is sorted by their last activity. */
+static void mark_active(struct conn *c)
+{
+	list_remove(&c->link);
+	list_append(&c->server->conns, &c->link);
+}
+
 static void on_conn(uv_poll_t *poll, int status, int events)
 {
 	struct conn *c = poll->data;
@@ -111,6 +119,8 @@ static void on_conn(uv_poll_t *poll, int status, int events)
 		c->broken = true;
 	} else if (events & UV_READABLE) {
 		n = recv(c->fd, data, sizeof(data), MSG_DONTWAIT);
+		if (n > 0)
+			mark_active(c);
 		/* after an error grpc_is_done() is true: conn_flush() writes the output, then
 		 * closes */
 		if (n > 0)
@@ -143,6 +153,7 @@ static void conn_write_output(struct conn *c)
 			break;
 		}
 		c->stall_at = TIME_NEVER;
+		mark_active(c);
 		c->out_at += (size_t)n;
 		if (c->out_at == c->out.len) {
 			buf_done(&c->out);
@@ -201,6 +212,53 @@ static void conn_new(struct rpc_server *s, int fd)
 	conn_schedule_flush(c);
 }
 
+/* ---- too many connections ----------------------------------------------------------- */
+
+static void report_full(const struct rpc_server *s, bool refused)
+{
+	if (s->config.full)
+		s->config.full(s->config.ctx, refused);
+}
+
+/* Return: false if all connections have calls */
+static bool close_idle_conn(struct rpc_server *s)
+{
+	char text[80];
+
+	snprintf(text, sizeof(text), "too many connections: limit %u, this one was idle",
+		 s->config.connections_max);
+	list_for_each_safe(struct conn, c, &s->conns, link) {
+		if (!grpc_is_idle(c->grpc))
+			continue;
+		grpc_end(c->grpc, text);
+		conn_write_output(c);
+		c->broken = true; /* also if the peer does not read */
+		conn_flush(c);
+		report_full(s, false);
+		return true;
+	}
+	return false;
+}
+
+/* Takes the descriptor. The new socket's buffer has room for the few bytes of the refusal. */
+static void refuse_conn(struct rpc_server *s, int fd)
+{
+	AUTO(grpc_free)
+	struct grpc *grpc =
+		grpc_new(GRPC_SERVER, &s->config.limits, &server_events, NULL, time_now());
+	const uint8_t *data;
+	char text[80];
+	size_t len;
+
+	snprintf(text, sizeof(text), "too many connections: limit %u, none is idle",
+		 s->config.connections_max);
+	grpc_end(grpc, text);
+	while ((len = grpc_output(grpc, &data)) > 0)
+		(void)!send(fd, data, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+	close(fd);
+	report_full(s, true);
+}
+
 /* ---- listening ---------------------------------------------------------------------- */
 
 static bool is_shortage(int error)
@@ -225,10 +283,10 @@ static void on_listen(uv_poll_t *poll, int status, int events)
 		}
 		if (fd < 0)
 			break;
-		if (s->n_conns < s->config.connections_max)
+		if (s->n_conns < s->config.connections_max || close_idle_conn(s))
 			conn_new(s, fd);
 		else
-			close(fd);
+			refuse_conn(s, fd);
 	}
 	flush_server(s);
 }
@@ -302,6 +360,7 @@ int rpc_server_new(struct uv_loop_s *loop, const struct rpc_config *config,
 	list_init(&s->listeners);
 	list_init(&s->conns);
 	list_init(&s->to_flush);
+	list_init(&s->endless);
 	s->methods = map_new(free);
 	s->calls = (struct rpc_calls){
 		.workers = workers_new(&limits),
@@ -324,7 +383,11 @@ void rpc_server_add(struct rpc_server *s, const struct rpc_method *methods, void
 
 		*m = (struct server_method){ .method = methods, .ctx = ctx };
 		map_set(s->methods, methods->path, m);
+		s->n_long_methods += (methods->flags & RPC_LONG) != 0;
 	}
+	/* half of the long calls are reserved */
+	if (s->n_long_methods > 0)
+		s->reserved = s->config.long_calls_max / 2 / s->n_long_methods;
 }
 
 void rpc_server_stop(struct rpc_server *s, int ms, void (*stopped)(void *ctx), void *ctx)
@@ -346,6 +409,7 @@ void rpc_server_stop(struct rpc_server *s, int ms, void (*stopped)(void *ctx), v
 		grpc_drain(c->grpc);
 		conn_schedule_flush(c);
 	}
+	server_end_endless(s);
 	flush_server(s);
 }
 

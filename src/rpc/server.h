@@ -10,8 +10,9 @@
  * Rules: only the loop's thread may call the functions, except for rpc_server_stats().
  *        To end a server: rpc_server_stop(); after stopped(), rpc_server_free(); only
  *        then uv_loop_close().
- *        Calls over a limit are answered with RESOURCE_EXHAUSTED; connections over
- *        the limit are closed at once.
+ *        Calls over a limit are answered with RESOURCE_EXHAUSTED. A connection over the limit
+ *        replaces the one that is idle longest, or is refused if all have calls; the client of a
+ *        connection that is closed is told why.
  */
 #ifndef RPC_SERVER_H
 #define RPC_SERVER_H
@@ -35,12 +36,17 @@ struct rpc_finished_call {
 struct rpc_config {
 	struct grpc_limits limits; /* for each connection */
 	unsigned connections_max;
-	unsigned pool_threads;	 /* number of threads for short calls */
-	unsigned queue_max;	 /* short calls that wait for a thread */
-	unsigned long_calls_max; /* long calls that run at the same time */
-	int stall_ms;		 /* a client that makes no progress is dropped after this time */
+	unsigned pool_threads; /* number of threads for short calls */
+	unsigned queue_max;    /* short calls that wait for a thread */
+	/* Long calls that run at the same time. Half of them are reserved in equal parts for each
+	 * long method, so that calls of one method leave room for every other method. */
+	unsigned long_calls_max;
+	int stall_ms; /* a client that makes no progress is dropped after this time */
 	/* Called from any thread; may be NULL. */
 	void (*finished)(void *ctx, const struct rpc_finished_call *call);
+	/* A connection over the limit was refused, or an idle one was closed for it. Called from the
+	 * loop's thread; may be NULL. */
+	void (*full)(void *ctx, bool refused);
 	void *ctx;
 };
 
@@ -59,12 +65,13 @@ struct rpc_stats {
 /* Creates a server that has no methods and no sockets yet. @config is copied. */
 int rpc_server_new(struct uv_loop_s *loop, const struct rpc_config *config,
 		   struct rpc_server **ret_server, struct hw_err *e);
-/* Adds methods. The table ends with { 0 } and is not copied; ctx is passed to the handlers. */
+/* Adds methods, before the first call. The table ends with { 0 } and is not copied; ctx is
+ * passed to the handlers. */
 void rpc_server_add(struct rpc_server *s, const struct rpc_method *methods, void *ctx);
 /* Serves on a listening, non-blocking socket. Takes the descriptor, also on failure. */
 int rpc_server_listen(struct rpc_server *s, int fd, struct hw_err *e);
-/* Accepts no more calls. Calls that still run after @ms are cancelled; stopped(ctx) is called when
- * the last handler has returned and all connections are closed. */
+/* Accepts no more calls. Endless calls are cancelled at once, other calls if they still run after @ms.
+ * stopped(ctx) is called when the last handler has returned and all connections are closed. */
 void rpc_server_stop(struct rpc_server *s, int ms, void (*stopped)(void *ctx), void *ctx);
 void rpc_server_free(struct rpc_server *s);		 /* only after stopped(); NULL is allowed */
 struct rpc_stats rpc_server_stats(struct rpc_server *s); /* any thread may call it */

@@ -51,6 +51,7 @@ struct fixture {
 	struct rpc_server *server;
 	struct sample_counts sample;
 	atomic_uint finished[STATUS_UNAUTHENTICATED + 1]; /* calls, by status code */
+	atomic_uint closed_idle, refused;		  /* connections */
 };
 
 static void on_finished(void *ctx, const struct rpc_finished_call *call)
@@ -58,6 +59,16 @@ static void on_finished(void *ctx, const struct rpc_finished_call *call)
 	struct fixture *f = ctx;
 
 	f->finished[call->code]++;
+}
+
+static void on_full(void *ctx, bool refused)
+{
+	struct fixture *f = ctx;
+
+	if (refused)
+		f->refused++;
+	else
+		f->closed_idle++;
 }
 
 static void on_stopped(void *ctx)
@@ -91,6 +102,7 @@ static void start_server(struct fixture *f, const struct rpc_config *config)
 	int fd;
 
 	c.finished = on_finished;
+	c.full = on_full;
 	c.ctx = f;
 	f->stopped = false;
 	f->stop_ms = 0;
@@ -172,6 +184,17 @@ static enum status_code call_unary(struct rpc_client *client, const char *method
 	if (str_equal(method, "Echo") || str_equal(method, "Now"))
 		assert_string_equal(response.data, text);
 	return STATUS_OK;
+}
+
+/* Return: the message of a call that fails because the server is not available */
+static const char *call_error(struct rpc_client *client)
+{
+	AUTO(buf_done) struct buf response = { 0 };
+	static struct hw_err e;
+
+	assert_true(call_until(client, "Echo", "x", time_deadline(LONG), &response, &e) < 0);
+	assert_int_equal(status_from_err(&e), STATUS_UNAVAILABLE);
+	return e.msg;
 }
 
 static struct rpc_stream *open_stream(struct rpc_client *client, const char *method,
@@ -419,15 +442,18 @@ static void sleeping_threads(void **state)
 	wait_for(&f->sample.cancelled, SLEEPERS + DEAD);
 }
 
+/* The sample service has five long methods, so of twenty long calls two are reserved for each method,
+ * and all methods share ten. */
 static void long_calls_limit(void **state)
 {
+	struct rpc_config config = defaults;
 	struct fixture *f = *state;
 	AUTO(rpc_client_close) struct rpc_client *client = NULL;
-	struct rpc_stream *sleepers[512];
+	struct rpc_stream *sleepers[12];
 	int64_t deadline = time_deadline(LONG);
 
-	assert_int_equal(defaults.long_calls_max, ARRAY_SIZE(sleepers));
-	start_server(f, &defaults);
+	config.long_calls_max = 20;
+	start_server(f, &config);
 	client = open_client(f);
 	start_sleepers(f, client, sleepers, ARRAY_SIZE(sleepers));
 	assert_int_equal(call_unary(client, "Sleep", "0"), STATUS_RESOURCE_EXHAUSTED);
@@ -438,6 +464,32 @@ static void long_calls_limit(void **state)
 		time_sleep(1);
 	assert_int_equal(call_unary(client, "Sleep", "0"), STATUS_OK);
 	cancel_sleepers(sleepers + 1, ARRAY_SIZE(sleepers) - 1);
+}
+
+static void long_calls_of_each_method(void **state)
+{
+	struct rpc_config config = defaults;
+	struct fixture *f = *state;
+	AUTO(rpc_client_close) struct rpc_client *client = NULL;
+	struct rpc_stream *sleepers[12], *sums[2], *chats[2];
+
+	config.long_calls_max = 20;
+	start_server(f, &config);
+	client = open_client(f);
+	start_sleepers(f, client, sleepers, ARRAY_SIZE(sleepers));
+	assert_int_equal(call_unary(client, "Sleep", "0"), STATUS_RESOURCE_EXHAUSTED);
+	for (size_t i = 0; i < ARRAY_SIZE(sums); i++) {
+		sums[i] = open_stream(client, "Sum", NULL);
+		chats[i] = open_stream(client, "Chat", NULL);
+	}
+	assert_int_equal(call_unary(client, "Sum", "x"), STATUS_RESOURCE_EXHAUSTED);
+	assert_int_equal(call_unary(client, "Count", "1"), STATUS_OK);
+	assert_int_equal(rpc_server_stats(f->server).long_calls, ARRAY_SIZE(sleepers) + 4);
+	for (size_t i = 0; i < ARRAY_SIZE(sums); i++) {
+		rpc_stream_free(sums[i]);
+		rpc_stream_free(chats[i]);
+	}
+	cancel_sleepers(sleepers, ARRAY_SIZE(sleepers));
 }
 
 static void *client_main(void *arg)
@@ -548,24 +600,58 @@ static void stalled_client(void **state)
 	wait_for(&f->sample.ended, 2);
 }
 
-static void connection_limit(void **state)
+static void idle_connection_closed(void **state)
 {
 	struct rpc_config config = defaults;
 	struct fixture *f = *state;
-	AUTO(rpc_client_close) struct rpc_client *client = NULL;
-	struct pollfd p = { .events = POLLIN };
-	struct hw_err e;
-	char c;
+	AUTO(rpc_client_close)
+	struct rpc_client *busy = NULL, *old = NULL, *recent = NULL, *new = NULL;
+	AUTO(rpc_stream_free) struct rpc_stream *sleeper = NULL;
+
+	config.connections_max = 3;
+	start_server(f, &config);
+	busy = open_client(f);
+	recent = open_client(f);
+	assert_int_equal(call_unary(recent, "Echo", "x"), STATUS_OK);
+	old = open_client(f);
+	assert_int_equal(call_unary(old, "Echo", "x"), STATUS_OK);
+	assert_int_equal(call_unary(recent, "Echo", "x"), STATUS_OK);
+	start_sleepers(f, busy, &sleeper, 1);
+	new = open_client(f);
+	assert_int_equal(call_unary(new, "Echo", "x"), STATUS_OK);
+	assert_int_equal(f->closed_idle, 1);
+	assert_int_equal(rpc_server_stats(f->server).connections, 3);
+	assert_int_equal(call_unary(recent, "Echo", "x"), STATUS_OK);
+	assert_int_equal(f->sample.ended, 0);
+	/* the old client learns why, and connects again */
+	assert_string_equal(
+		call_error(old),
+		"server closed the connection: too many connections: limit 3, this one was idle");
+	assert_int_equal(call_unary(old, "Echo", "x"), STATUS_OK);
+	assert_int_equal(f->refused, 0);
+}
+
+static void connection_refused(void **state)
+{
+	struct rpc_config config = defaults;
+	struct fixture *f = *state;
+	AUTO(rpc_client_close) struct rpc_client *busy = NULL, *new = NULL;
+	AUTO(rpc_stream_free) struct rpc_stream *sleeper = NULL;
 
 	config.connections_max = 1;
 	start_server(f, &config);
-	client = open_client(f);
-	assert_int_equal(call_unary(client, "Echo", "x"), STATUS_OK);
-	assert_int_equal(socket_connect(f->path, &p.fd, &e), 0);
-	assert_int_equal(poll(&p, 1, LONG), 1);
-	assert_int_equal(recv(p.fd, &c, 1, 0), 0);
-	close(p.fd);
-	assert_int_equal(call_unary(client, "Echo", "x"), STATUS_OK);
+	busy = open_client(f);
+	start_sleepers(f, busy, &sleeper, 1);
+	new = open_client(f);
+	assert_string_equal(
+		call_error(new),
+		"server closed the connection: too many connections: limit 1, none is idle");
+	wait_for(&f->refused, 1);
+	assert_int_equal(f->closed_idle, 0);
+	assert_int_equal(f->sample.ended, 0);
+	rpc_stream_free(take_ptr(sleeper));
+	wait_for(&f->sample.ended, 1);
+	assert_int_equal(call_unary(new, "Echo", "x"), STATUS_OK);
 }
 
 /* ---- ends of servers ---------------------------------------------------------------- */
@@ -599,6 +685,26 @@ static void drain(void **state)
 	assert_int_equal(f->sample.cancelled, 0);
 	rpc_server_free(take_ptr(f->server));
 	assert_int_equal(uv_loop_close(&f->loop), 0);
+}
+
+static void endless_calls(void **state)
+{
+	struct fixture *f = *state;
+	AUTO(rpc_client_close) struct rpc_client *client = NULL;
+	AUTO(rpc_stream_free) struct rpc_stream *stream = NULL;
+	AUTO(buf_done) struct buf response = { 0 };
+	struct hw_err e;
+
+	start_server(f, &defaults);
+	client = open_client(f);
+	stream = open_stream(client, "Watch", "");
+	assert_int_equal(rpc_stream_receive(stream, &response, &e), 1);
+	f->stop_ms = LONG;
+	stop_server(f);
+	buf_done(&response);
+	assert_true(rpc_stream_receive(stream, &response, &e) < 0);
+	assert_int_equal(status_from_err(&e), STATUS_UNAVAILABLE);
+	assert_string_equal(e.msg, "server is stopping");
 }
 
 static void stop_without_draining(void **state)
@@ -655,6 +761,8 @@ int main(void)
 		TEST("server: when all threads for long calls are busy, only long calls are "
 		     "refused",
 		     long_calls_limit),
+		TEST("server: calls of one long method leave room for every other method",
+		     long_calls_of_each_method),
 		TEST("server: clients on 8 threads can call, cancel, connect and disconnect",
 		     many_threads),
 		TEST("server: a short call is refused when the queue for the threads is full",
@@ -664,8 +772,12 @@ int main(void)
 		     cancelled_calls),
 		TEST("server: a handler waits for a stalled client for a limited time",
 		     stalled_client),
-		TEST("server: a connection over the limit is closed", connection_limit),
+		TEST("server: a connection over the limit replaces the one that is idle longest",
+		     idle_connection_closed),
+		TEST("server: a connection over the limit is refused if none is idle",
+		     connection_refused),
 		TEST("server: draining waits for running calls", drain),
+		TEST("server: draining does not wait for endless calls", endless_calls),
 		TEST("server: a stop without draining cancels all calls", stop_without_draining),
 		TEST("server: a client reconnects to a server that was restarted", reconnects),
 	};

@@ -10,6 +10,7 @@ import datetime
 import json
 import os
 import socket
+import struct
 import subprocess
 import threading
 
@@ -72,11 +73,12 @@ def test_an_alias_has_the_help_of_its_command():
         assert text == hawser("help", name)[1] and 'also available as "hawser %s"' % alias in text
 
 
-def complete(*words, compopt=":"):
+def complete(*words, compopt=":", program="hawser"):
     """The completions of bash for a command line; the last word is incomplete."""
-    script = """source "$HAWSER_SRC/completions/hawser"; COMP_WORDS=(hawser "$@")
+    script = """source "$HAWSER_SRC/completions/%s"; COMP_WORDS=(%s "$@")
                 compopt() { %s; }
-                COMP_CWORD=$#; _hawser hawser; echo "${COMPREPLY[@]}" """ % compopt
+                COMP_CWORD=$#; _%s %s; echo "${COMPREPLY[@]}" """ % (
+                    program, program, compopt, program.replace("-", "_"), program)
     return subprocess.run(["bash", "-c", script, "bash", *words], stdout=subprocess.PIPE, check=True,
                           text=True, env=environment(PATH="%s:%s" % (HAWSER.parent, os.environ["PATH"]))
                           ).stdout.split()
@@ -99,6 +101,29 @@ def test_completion_offers_commands_options_and_image_names(runtime, tmp_path, m
     monkeypatch.chdir(tmp_path)
     assert complete("load", "to") == complete("save", "-o", "to") == ["tool.tar"]
     assert complete("--runtime", "unix:/nowhere", "rmi", "") == []
+
+
+def test_completion_completes_a_value_after_an_equals_sign(runtime, tmp_path, monkeypatch):
+    (tmp_path / "tool.tar").touch()
+    monkeypatch.chdir(tmp_path)
+    serve_list(runtime)
+    sockets = ["/run/hawser/cri.sock", "/run/containerd/containerd.sock"]
+    # bash splits words at equals signs and colons, and replaces only the last part
+    assert complete("save", "--format", "=") == complete("save", "--format", "=", "") == ["oci", "docker"]
+    assert complete("save", "--format", "=", "d") == ["docker"]
+    assert complete("save", "--output", "=", "to") == ["tool.tar"]
+    assert complete("--runtime", "=", "un") == ["unix:" + s for s in sockets]
+    assert complete("--runtime", "=", "unix", ":") == sockets
+    assert complete("--runtime", "=", "unix", ":", runtime.path, "rmi", "busybox", ":") == ["1"]
+    # COMP_WORDBREAKS without them
+    assert complete("save", "--format=d") == ["--format=docker"]
+    assert complete("save", "--output=to") == ["--output=tool.tar"]
+
+
+def test_completion_of_hawser_cri_completes_a_value_after_an_equals_sign():
+    assert complete("--log-level", "w", program="hawser-cri") == ["warn"]
+    assert complete("--log-level", "=", "w", program="hawser-cri") == ["warn"]
+    assert complete("--log-level", "=", program="hawser-cri") == ["error", "warn", "info", "debug"]
 
 
 def test_completion_leaves_out_names_that_the_shell_would_interpret(runtime, tmp_path):
@@ -134,6 +159,24 @@ def test_a_refused_connection_is_reported_with_a_hint(tmp_path):
         s.bind(str(tmp_path / "dead"))
     errors = hawser("--runtime", "unix://%s/dead" % tmp_path, "info")[2]
     assert "Connection refused\nhint: no process listens on this socket: is hawser-cri running?\n" in errors
+
+
+def test_the_reason_why_the_runtime_closes_the_connection_is_reported(tmp_path):
+    why = b"too many connections: limit 256, none is idle"
+    with socket.socket(socket.AF_UNIX) as s:
+        s.bind(str(tmp_path / "full"))
+        s.listen()
+
+        def refuse():
+            with s.accept()[0] as peer:  # SETTINGS; GOAWAY with the code ENHANCE_YOUR_CALM
+                peer.sendall(b"\0\0\0\4\0\0\0\0\0" + struct.pack(">I", 8 + len(why))[1:] + b"\7\0\0\0\0\0"
+                             + struct.pack(">II", 0, 11) + why)
+        thread = threading.Thread(target=refuse)
+        thread.start()
+        status, text, errors = hawser("--runtime", "unix:%s/full" % tmp_path, "images")
+        thread.join()
+    assert (status, text) == (1, "")
+    assert errors.startswith("hawser: list images: server closed the connection: " + why.decode() + "\n")
 
 
 def test_the_runtime_option_overrides_the_environment(runtime, tmp_path):

@@ -78,6 +78,11 @@ def test_a_failed_write_to_standard_output_is_reported(runtime):
                               stderr=subprocess.PIPE, text=True)
     assert done.returncode == 1
     assert done.stderr == "hawser: write to standard output: No space left on device\n"
+    for words in (["images"], ["images", "--json"], ["help"], ["--version"]):
+        done = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", HAWSER, "--runtime", runtime.path, *words],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        assert (done.returncode, done.stdout) == (1, ""), words
+        assert done.stderr == "hawser: write to standard output: Bad file descriptor\n"
 
 
 # ---- rmi ---------------------------------------------------------------------------------------

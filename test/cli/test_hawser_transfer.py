@@ -268,6 +268,9 @@ def test_a_failed_save_does_not_change_the_file(runtime, tmp_path):
         done = subprocess.run([HAWSER, "--runtime", runtime.path, "save", "a:1"], stdout=full,
                               stderr=subprocess.PIPE, text=True)
     assert done.returncode == 1 and "write the archive: " in done.stderr
+    done = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", HAWSER, "--runtime", runtime.path, "save", "a:1"],
+                          stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 1 and "Bad file descriptor" in done.stderr
 
 
 def test_an_interrupted_save_leaves_no_file(runtime, tmp_path):

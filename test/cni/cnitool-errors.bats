@@ -57,9 +57,13 @@ load cnitool
 	fails bash -c "cnitool add demo /run/netns/pod >&$write"
 	exec {write}>&-
 	has "attached, but the result could not be printed: write: Broken pipe"
+	fails bash -c "cnitool add demo /run/netns/pod >&-"
+	has "attached, but the result could not be printed: write: Bad file descriptor"
 	for command in list "list --names" "list --json" help "help gc" --version; do
 		fails bash -c "cnitool $command >/dev/full"
 		has "No space left on device"
+		fails bash -c "cnitool $command >&-"
+		has "Bad file descriptor"
 	done
 }
 

@@ -135,11 +135,16 @@ bats_require_minimum_version 1.5.0
 @test "hawser-plugin: commands fail if their output cannot be written" {
 	[ -c /dev/full ] || skip "there is no /dev/full"
 	lost() { "$program" "$@" >/dev/full; }
-	for command in list "list --json" --help --version; do
+	closed() { "$program" "$@" >&-; }
+	for command in list "list --json" "rules --json" --help --version; do
 		# shellcheck disable=SC2086 # two words
 		run lost $command
 		[ "$status" = 1 ]
 		[ "$output" = "hawser-plugin: write to standard output: No space left on device" ]
+		# shellcheck disable=SC2086 # two words
+		run closed $command
+		[ "$status" = 1 ]
+		[ "$output" = "hawser-plugin: write to standard output: Bad file descriptor" ]
 	done
 }
 

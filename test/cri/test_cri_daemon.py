@@ -38,6 +38,9 @@ def run(*words):
 
 def test_help_lists_the_flags_and_version_prints_the_version():
     assert run("--version") == (0, "hawser-cri 0.2.0\n", "")
+    for words in (["--version"], ["--help"], ["--print-config"]):
+        done = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", DAEMON, *words], stderr=subprocess.PIPE, text=True)
+        assert done.returncode == 1 and "write to standard output: Bad file descriptor" in done.stderr
     status, text, errors = run("--help")
     assert (status, errors) == (0, "")
     for flag in ("--config", "--listen", "--root", "--state", "--cni-conf-dir", "--cni-bin-dir",

@@ -29,6 +29,20 @@ def values(text):
     return found
 
 
+def test_idle_connections_do_not_lock_out_a_client(make, tmp_path):
+    path = str(tmp_path / "metrics")
+    d = make("--metrics-address", "unix:" + path).start()
+    idle = [socket.socket(socket.AF_UNIX) for _ in range(300)]
+    for s in idle:
+        s.connect(str(d.socket))
+    assert d.call("Version")[0] == 0
+    found = values(get(UnixHTTP(path))[2])
+    assert found["hawser_cri_idle_connections_closed_total"] >= 45 and found["hawser_cri_connections_refused_total"] == 0
+    assert d.log().count("too many connections action=") == 1
+    for s in idle:
+        s.close()
+
+
 def test_metrics_are_served_on_a_unix_socket(make, tmp_path):
     path = str(tmp_path / "metrics")
     d = make("--metrics-address", "unix:" + path).start()

@@ -25,7 +25,7 @@ from waiting import wait_until
 # ---- responses of a server ---------------------------------------------------------------------
 
 STATUSES = {400: errno.EINVAL, 401: errno.EKEYREJECTED, 403: errno.EACCES, 404: errno.ENODATA, 405: errno.EIO, 408: errno.ECOMM,
-            410: errno.ENODATA, 429: errno.EBUSY, 451: errno.EACCES, 500: errno.ECOMM, 503: errno.ECOMM, 304: errno.EIO,
+            410: errno.ENODATA, 429: errno.EUSERS, 451: errno.EACCES, 500: errno.ECOMM, 503: errno.ECOMM, 304: errno.EIO,
             204: errno.EBADMSG}
 
 
@@ -110,7 +110,7 @@ def test_a_failed_fork_is_reported_as_resource_exhausted(which, server, puller, 
 
 def test_a_pull_fails_at_once_if_retry_after_demands_to_wait_for_a_day(server, puller):
     server.before = lambda h: server.respond(h, 429, headers={"Retry-After": "86400"})
-    fails(puller, server.host, errno.EBUSY, "HTTP status 429", retries=4)
+    fails(puller, server.host, errno.EUSERS, "HTTP status 429", retries=4)
     assert len(server.requests) == 1
 
 

@@ -30,6 +30,8 @@ BAD = {
     "sends a truncated message": ("s.sendall(struct.pack('<IB', 100, 4) + b'x'); s.shutdown(1)", "truncated message: got 1 of 100 bytes"),
     "sends DONE too early": ("send(10, b'')", "unexpected message of type 10"),
     "sends an invalid digest": ("send(4, b'{\"digest\":\"sha256:1\",\"host\":\"h\"}')", 'resolved to an invalid SHA-256 digest: "sha256:1"'),
+    "sends a digest with control characters": ("send(4, b'{\"digest\":\"\\\\u001b[1m\",\"host\":\"h\"}')",
+                                               'resolved to an invalid SHA-256 digest: " [1m"'),
     "sends an unexpected document": ("send(4, json.dumps({'digest': 'sha256:' + 64 * 'a', 'host': 'h'}).encode()); send(5, b'{}')",
                                "unexpected document sha256:"),
     "closes its socket and does not exit": (
@@ -53,8 +55,10 @@ def test_a_pull_fails_if_hawser_fetch_misbehaves(what, server, start, tmp_path):
     assert daemon.images() == [] and daemon.layers() == []
 
 
-def test_hawser_fetch_that_hangs_is_killed(server, start, tmp_path):
-    daemon = start("--idle", "200", program=script(tmp_path / "fetch", "import signal; signal.pause()"))
+@pytest.mark.parametrize("sent", ["", "s.sendall(b'x')", "s.sendall(struct.pack('<IB', 100, 4) + b'x')"],
+                         ids=["before a message", "in a header", "in a message"])
+def test_hawser_fetch_that_hangs_is_killed(sent, server, start, tmp_path):
+    daemon = start("--idle", "200", program=script(tmp_path / "fetch", sent + "\nimport signal; signal.pause()"))
     answer = daemon.pull(server.host + "/app")
     assert answer[:2] == ["error", "110"] and "hawser-fetch stalled: no message for 1 s" in answer[2]
     assert daemon.images() == [] and daemon.layers() == []

@@ -90,6 +90,18 @@ static void unsupported_yaml(void **state)
 	assert_rejected("a: \xff\n", -EINVAL, "line 1, column 1: invalid leading UTF-8 octet");
 }
 
+/* These characters are line breaks in YAML 1.1 only. */
+static void old_line_breaks(void **state)
+{
+	(void)state;
+	assert_means("\"\\N\\L\\P\"", "\"\xc2\x85\xe2\x80\xa8\xe2\x80\xa9\"");
+	assert_rejected("a: b\r\nc: \"é\xc2\x85\"\n", -EINVAL,
+			"line 2, column 6: U+0085 must be written as \\N");
+	assert_rejected("# a\r\r# \xe2\x80\xa8 b: c\n", -EINVAL,
+			"line 3, column 3: U+2028 must be written as \\L");
+	assert_rejected("\xe2\x80\xa9", -EINVAL, "line 1, column 1: U+2029 must be written as \\P");
+}
+
 static void limits(void **state)
 {
 	AUTO(buf_done) struct buf deep = { 0 }, wide = { 0 }, large = { 0 };
@@ -199,6 +211,8 @@ int main(void)
 		{ "yaml: nested lists and objects are parsed, also in JSON syntax", nesting },
 		{ "yaml: malformed and unsupported YAML is rejected with line and column",
 		  unsupported_yaml },
+		{ "yaml: a line break of YAML 1.1 is accepted only as an escape sequence",
+		  old_line_breaks },
 		{ "yaml: too deep nesting, too many members and too large texts are rejected",
 		  limits },
 		{ "yaml: yml_line() finds the line that an error message refers to", lines },

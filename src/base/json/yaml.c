@@ -282,14 +282,43 @@ static int read_document(struct yaml_reader *r, struct value **ret_value, struct
 	return 0;
 }
 
+/* libyaml reads these characters as line breaks, as YAML 1.1 says. In YAML 1.2 and in JSON they are
+ * ordinary characters, so a text that contains them has two meanings. */
+static int check_line_breaks(const char *text, size_t len, struct hw_err *e)
+{
+	static const struct {
+		const char *bytes, *problem;
+	} breaks[] = {
+		{ "\xc2\x85", "U+0085 must be written as \\N" },
+		{ "\xe2\x80\xa8", "U+2028 must be written as \\L" },
+		{ "\xe2\x80\xa9", "U+2029 must be written as \\P" },
+	};
+	yaml_mark_t at = { 0 };
+
+	for (size_t i = 0; i < len; i++) {
+		for (size_t k = 0; k < ARRAY_SIZE(breaks); k++) {
+			size_t n = strlen(breaks[k].bytes);
+
+			if (n <= len - i && memcmp(text + i, breaks[k].bytes, n) == 0)
+				return fail_at(&at, -EINVAL, breaks[k].problem, e);
+		}
+		at.column += (text[i] & 0xc0) != 0x80; /* not for a continuation byte */
+		if (text[i] == '\n' || (text[i] == '\r' && (i + 1 == len || text[i + 1] != '\n')))
+			at = (yaml_mark_t){ .line = at.line + 1 };
+	}
+	return 0;
+}
+
 int yml_parse(const char *text, size_t len, struct value **ret_value, struct hw_err *e)
 {
 	AUTO(reader_done) struct yaml_reader r;
+	int result;
 
 	reader_init(&r, text, len);
 	if (len > YML_SIZE_MAX)
 		return err_text(e, -EFBIG, "YAML is larger than %d bytes", YML_SIZE_MAX);
-	return read_document(&r, ret_value, e);
+	result = check_line_breaks(text, len, e);
+	return result < 0 ? result : read_document(&r, ret_value, e);
 }
 
 size_t yml_line(const char *text, size_t len, const char *message)

@@ -5,7 +5,9 @@
  * What:  parses one YAML document for the same field tables that decode JSON. For
  *        an error message of base/json/field.h, yml_line() finds the line.
  * Rules: size, depth and number of members are limited. Aliases, tags other than
- *        !!str, duplicate keys and further documents are rejected.
+ *        !!str, duplicate keys and further documents are rejected. So are U+0085,
+ *        U+2028 and U+2029, which are line breaks in YAML 1.1 only; escape sequences
+ *        for them are accepted.
  *        A plain scalar is read as null, true, false or a decimal integer only if it
  *        is one in YAML 1.2 and in all YAML parsers. All other plain scalars, such
  *        as yes, 0755 and 1.10, are strings.

@@ -96,9 +96,17 @@ int file_read_fd(int fd, size_t max, struct buf *ret, struct hw_err *e)
 void file_open_missing_stdio(int flags)
 {
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-		if (fcntl(fd, F_GETFD) < 0)
-			(void)!open("/dev/null",
-				    flags); /* open() returns the lowest unused number: fd */
+		if (fcntl(fd, F_GETFD) < 0) /* open() returns the lowest unused number: fd */
+			(void)!open("/dev/null", fd == STDOUT_FILENO ? O_PATH : flags);
+}
+
+int file_flush_stdout(struct hw_err *e)
+{
+	if (fflush(stdout) != 0)
+		return err_set(e, -errno, "write to standard output");
+	if (ferror(stdout)) /* the errno of the write that failed is lost */
+		return err_set(e, -EIO, "write to standard output");
+	return 0;
 }
 
 int file_write_fd(int fd, const void *data, size_t len, struct hw_err *e)

@@ -27,10 +27,14 @@ int file_read_if_exists(int dir, const char *path, size_t max, struct buf *ret, 
 int file_read_fd(int fd, size_t max, struct buf *ret, struct hw_err *e);
 int file_write_fd(int fd, const void *data, size_t len, struct hw_err *e);
 
-/* Opens /dev/null with @flags for each of the descriptors 0, 1 and 2 that is closed. Otherwise the
- * next opened file would get that number and be used as standard input or output. With O_PATH in
- * @flags, reads and writes still fail with EBADF, as on a closed descriptor. */
+/* Opens /dev/null for each of the descriptors 0, 1 and 2 that is closed. Otherwise the next opened file
+ * would get that number and be used as standard input or output. Writes to standard output still fail
+ * with EBADF, as on a closed descriptor: a lost result is an error. Standard input and error are opened
+ * with @flags; with O_PATH their reads and writes fail, too. */
 void file_open_missing_stdio(int flags);
+/* Writes what standard output has buffered. Return: 0; or a negative errno, also if an earlier write has
+ * failed */
+int file_flush_stdout(struct hw_err *e);
 /* Return: a descriptor of the calling thread's network namespace, or -1 with errno */
 int file_open_own_netns(void);
 

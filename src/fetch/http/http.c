@@ -206,7 +206,7 @@ static const struct {
 } statuses[] = {
 	{ 400, 400, -EINVAL },	{ 401, 401, -EKEYREJECTED }, { 403, 403, -EACCES },
 	{ 404, 404, -ENODATA }, { 408, 408, -ECOMM },	     { 410, 410, -ENODATA },
-	{ 429, 429, -EBUSY },	{ 451, 451, -EACCES },	     { 500, 599, -ECOMM },
+	{ 429, 429, -EUSERS },	{ 451, 451, -EACCES },	     { 500, 599, -ECOMM },
 };
 
 /* Example of a message:
@@ -233,7 +233,7 @@ int http_status_error(const struct http_response *r, struct hw_err *e)
 
 bool http_may_retry(int error)
 {
-	return error == -ECOMM || error == -EBUSY;
+	return error == -ECOMM || error == -EUSERS;
 }
 
 /* ---- objects --------------------------------------------------------------- */

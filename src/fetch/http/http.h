@@ -6,7 +6,7 @@
  *        certificates and with those of the host, proxies from the environment, and redirects.
  * Rules: a redirect sends neither Authorization nor a form to another server. Redirects from https
  *        to http, from a remote server to this machine, and to other schemes are refused.
- *        -ECOMM and -EBUSY are errors that a retry may fix (http_may_retry()). No system call made
+ *        -ECOMM and -EUSERS are errors that a retry may fix (http_may_retry()). No system call made
  *        here returns these two. Other temporary errors, such as -EAGAIN, are caused by this
  *        machine.
  *        A response that stalls times out.

@@ -165,13 +165,25 @@ int job_send_table(int fd, enum job_type type, const struct hw_field *table, con
 	return r;
 }
 
+void job_clean_text(char *text)
+{
+	for (char *c = text; *c; c++)
+		if ((unsigned char)*c < ' ' || *c == 0x7f)
+			*c = ' ';
+}
+
 int job_decode(const struct job_message *m, const struct hw_field *table, void *out,
 	       struct hw_err *e)
 {
-	int r = hw_field_decode(table, str_or(m->data.data, ""), m->data.len, out, e);
+	int r;
 
-	/* -EINVAL would mean that the client's request is wrong */
-	return r < 0 ? err_replace(e, -EINVAL, -EBADMSG) : r;
+	r = hw_field_decode(table, str_or(m->data.data, ""), m->data.len, out, e);
+	if (r == 0)
+		return 0;
+	job_clean_text(e->msg); /* the message of a syntax error quotes the text */
+	/* -EINVAL would mean that the client's request is wrong, -EFBIG that the image is too large */
+	err_replace(e, -EINVAL, -EBADMSG);
+	return err_replace(e, -EFBIG, -EBADMSG);
 }
 
 /* ---- errors ---------------------------------------------------------------- */
@@ -191,10 +203,7 @@ int job_decode_failed(const struct job_message *m, struct hw_err *e)
 	r = job_decode(m, job_failed_fields, &failed, e);
 	if (r < 0)
 		return err_ctx(e, "malformed FAILED message of a helper");
-	/* the text may come from a registry: control characters become spaces */
-	for (char *c = failed.message; *c; c++)
-		if ((unsigned char)*c < ' ' || *c == 0x7f)
-			*c = ' ';
+	job_clean_text(failed.message);
 	r = err_text(e, -failed.code, "%s", failed.message);
 	hw_field_clear(job_failed_fields, &failed);
 	return r;

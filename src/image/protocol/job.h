@@ -140,7 +140,8 @@ struct job_step {
  *	ENODATA       no such image, or not for this platform
  *	EKEYREJECTED  the registry wants credentials, or other ones
  *	EACCES        the registry refuses access
- *	EBUSY         busy, try again later: rate limit of the registry, layer in use
+ *	EBUSY         a layer is in use
+ *	EUSERS        rate limit of the registry
  *	ECOMM         temporary error of the registry, or no connection to it
  *	EPROTO        TLS or HTTP error
  *	ETIMEDOUT     no progress, or the deadline has passed
@@ -197,6 +198,13 @@ int job_send_table(int fd, enum job_type type, const struct hw_field *table, con
  * -EBADMSG: malformed header; -EPIPE: EOF within a message; or another negative errno
  */
 int job_receive(int fd, int idle_ms, struct job_message *ret_message, struct hw_err *e);
+/*
+ * Receive the next message of a program, which may stop at any byte of it. @cancel_fd, @deadline:
+ * see helper_wait(). Return: as job_receive(); -ECANCELED; -ETIMEDOUT only at the deadline; -EIO:
+ * half a minute after its first byte the message is not complete
+ */
+int job_receive_from(struct helper *h, int cancel_fd, int64_t deadline,
+		     struct job_message *ret_message, struct hw_err *e);
 /* The only message of a helper: its answer, or FAILED. */
 struct job_answer {
 	const char *name; /* of the helper, for errors */
@@ -205,13 +213,17 @@ struct job_answer {
 	int cancel_fd;	  /* see helper_wait() */
 	int64_t deadline; /* see helper_wait() */
 };
-/* Return: 0; answer->failed; -ECANCELED; -ETIMEDOUT; -EIO: the helper exited without a message;
- * -EBADMSG: another message; or another negative errno */
+/* Return: 0; answer->failed; -ECANCELED; -ETIMEDOUT; -EIO: the helper exited without a message, or
+ * stopped within it; -EBADMSG: another message; or another negative errno */
 int job_receive_answer(struct helper *h, const struct job_answer *answer,
 		       struct job_message *ret_message, struct hw_err *e);
 /* Decode the JSON payload of a message. Return: 0; -EBADMSG: malformed */
 int job_decode(const struct job_message *m, const struct hw_field *table, void *out,
 	       struct hw_err *e);
+
+/* Replace control characters by spaces. A text of a helper may come from a registry, and be shown on a
+ * terminal. The errors of job_decode() and job_decode_failed() are clean. */
+void job_clean_text(char *text);
 
 int job_send_failed(int fd, const struct hw_err *why, int idle_ms, struct hw_err *e);
 /* Decode the error of a FAILED message into @e. Return: its negative errno; -EBADMSG: malformed */

@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/str.h"
 #include "image/digest.h"
+#include "image/protocol/job.h"
 
 #define COUNT(member, text)                                                                        \
 	{                                                                                          \
@@ -84,18 +85,19 @@ static bool unescape_path(char *path)
 
 int unpacked_decode(const char *json, size_t len, struct unpacked *ret_unpacked, struct hw_err *e)
 {
+	const struct job_message m = { .data = { (char *)json, len, 0 } };
 	AUTO(unpacked_done) struct unpacked u = { 0 };
 	int r;
 
-	r = hw_field_decode(unpacked_fields, json, len, &u, e);
+	r = job_decode(&m, unpacked_fields, &u, e);
 	if (r < 0)
 		return r;
 	if (!digest_is_sha256(u.diff_id))
-		return err_text(e, -EINVAL, "diff_id: expected a SHA-256 digest, got \"%.80s\"",
+		return err_text(e, -EBADMSG, "diff_id: expected a SHA-256 digest, got \"%.80s\"",
 				u.diff_id);
 	for (size_t i = 0; i < u.implied.n; i++)
 		if (!unescape_path(u.implied.v[i]))
-			return err_text(e, -EINVAL, "implied[%zu]: malformed path", i);
+			return err_text(e, -EBADMSG, "implied[%zu]: malformed path", i);
 	*ret_unpacked = u;
 	u = (struct unpacked){ 0 };
 	return 0;

@@ -36,7 +36,7 @@ extern const struct hw_field unpacked_fields[];
  * printable ASCII, and '%', are written as %XX.
  */
 
-/* Return: 0; -EINVAL: malformed; -EFBIG: too large */
+/* Return: 0; -EBADMSG: malformed */
 int unpacked_decode(const char *json, size_t len, struct unpacked *ret_unpacked, struct hw_err *e);
 char *unpacked_encode(const struct unpacked *u); /* to be freed by the caller */
 void unpacked_done(struct unpacked *u);

@@ -10,11 +10,14 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 /* cmocka.h needs the headers above */
 #include <cmocka.h>
 
+#include "base/os/thread.h"
 #include "base/str.h"
 #include "base/time.h"
 
@@ -212,6 +215,7 @@ static void test_malformed_errors(void **state)
 		"{\"code\":0,\"message\":\"x\"}",
 		"{\"code\":4096,\"message\":\"x\"}",
 		"{\"code\":2}",
+		"{\"code\":\x1b[1m}",
 	};
 
 	(void)state;
@@ -222,6 +226,7 @@ static void test_malformed_errors(void **state)
 		assert_int_equal(job_decode_failed(&m, &e), -EBADMSG);
 		assert_int_equal(e.code, -EBADMSG);
 		assert_non_null(strstr(e.msg, "malformed FAILED message"));
+		assert_null(strpbrk(e.msg, "\x1b\n"));
 	}
 }
 
@@ -246,15 +251,16 @@ static struct helper *start_script(const char *text)
 	return h;
 }
 
+static const struct job_answer a_report = {
+	.name = "helper", .type = JOB_REPORT, .failed = -EPERM, .cancel_fd = -1
+};
+
 static int receive_answer(const char *script, struct job_message *ret_message, struct hw_err *e)
 {
-	const struct job_answer answer = { .name = "helper",
-					   .type = JOB_REPORT,
-					   .failed = -EPERM,
-					   .cancel_fd = -1,
-					   .deadline = time_deadline(WAIT_MS) };
 	AUTO(helper_free) struct helper *h = start_script(script);
+	struct job_answer answer = a_report;
 
+	answer.deadline = time_deadline(WAIT_MS);
 	return job_receive_answer(h, &answer, ret_message, e);
 }
 
@@ -289,6 +295,70 @@ static void test_no_answer(void **state)
 	assert_string_equal(e.msg, "helper: why");
 }
 
+/* Return: a helper that has sent a part of its answer and sends nothing more */
+static struct helper *start_stalled(const char *part)
+{
+	autofree char *script = str_printf("printf '%s'; read -r line", part);
+	struct helper *h = start_script(script);
+	struct hw_err e;
+
+	assert_int_equal(helper_wait(h, helper_socket(h), -1, time_deadline(WAIT_MS), &e), 0);
+	return h;
+}
+
+static const char *const parts[] = { "\\003", "\\003\\0\\0\\0\\015", "\\003\\0\\0\\0\\015ab" };
+
+static void test_stalled_answer(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+		AUTO(helper_free) struct helper *h = start_stalled(parts[i]);
+		struct job_message m = { .fd = -1 };
+		struct job_answer answer = a_report;
+		struct hw_err e;
+
+		answer.deadline = time_deadline(1);
+		assert_int_equal(job_receive_answer(h, &answer, &m, &e), -ETIMEDOUT);
+		assert_string_equal(e.msg, "deadline exceeded");
+	}
+}
+
+struct canceller {
+	int socket, cancel_fd;
+};
+
+/* Cancels when all bytes have been read from the socket. */
+static void *cancel_after_read(void *arg)
+{
+	const struct canceller *c = arg;
+	int waiting = 1;
+
+	while (ioctl(c->socket, FIONREAD, &waiting) == 0 && waiting > 0)
+		time_sleep(1);
+	eventfd_write(c->cancel_fd, 1);
+	return NULL;
+}
+
+static void test_cancelled_answer(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+		AUTO(helper_free) struct helper *h = start_stalled(parts[i]);
+		struct job_message m = { .fd = -1 };
+		struct job_answer answer = a_report;
+		struct canceller c = { helper_socket(h), eventfd(0, EFD_CLOEXEC) };
+		pthread_t thread;
+		struct hw_err e;
+
+		answer.cancel_fd = c.cancel_fd;
+		answer.deadline = TIME_NEVER;
+		assert_int_equal(thread_start(cancel_after_read, &c, &thread, &e), 0);
+		assert_int_equal(job_receive_answer(h, &answer, &m, &e), -ECANCELED);
+		pthread_join(thread, NULL);
+		close(c.cancel_fd);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -313,6 +383,10 @@ int main(void)
 		{ "job: the answer of a helper is received", test_answer },
 		{ "job: a helper without an answer, or with a malformed one, is an error",
 		  test_no_answer },
+		{ "job: a helper that stops within its answer is given up at the deadline",
+		  test_stalled_answer },
+		{ "job: a helper that stops within its answer can be cancelled",
+		  test_cancelled_answer },
 		{ "job: the message of a decoding error contains no password", test_secrets, NULL,
 		  NULL, NULL },
 	};

@@ -59,7 +59,7 @@ static void test_malformed(void **state)
 		struct unpacked u = { 0 };
 		struct hw_err e = { 0 };
 
-		assert_int_equal(unpacked_decode(v[i], strlen(v[i]), &u, &e), -EINVAL);
+		assert_int_equal(unpacked_decode(v[i], strlen(v[i]), &u, &e), -EBADMSG);
 		assert_null(u.diff_id);
 		assert_true(e.msg[0]);
 	}

@@ -4,6 +4,8 @@
  *
  * How:   non-blocking I/O after poll(), so that every wait has a timeout. A
  *        file descriptor is sent with the first byte of a message.
+ *        Only job_receive_from() can be cancelled: its caller is the daemon. The other callers
+ *        are helpers, which are killed instead.
  */
 #include "image/protocol/job.h"
 
@@ -136,17 +138,36 @@ static ssize_t receive_some(int fd, void *data, size_t len, int *ret_fd)
 	return n;
 }
 
+/* the sender of a message, and how long to wait for it */
+struct sender {
+	int fd;
+	int idle_ms;
+	struct helper *helper; /* or NULL; then the next two are unused, otherwise idle_ms is */
+	int cancel_fd;
+	int64_t deadline;
+};
+
+static int wait_sender(const struct sender *s, struct hw_err *e)
+{
+	if (s->helper)
+		return helper_wait(s->helper, s->fd, s->cancel_fd, s->deadline, e);
+	return wait_ready(s->fd, POLLIN, s->idle_ms, e);
+}
+
 /* Return: 1; 0 on EOF before the first byte; or negative errno */
-static int receive_all(int fd, char *data, size_t len, int idle_ms, int *ret_fd, struct hw_err *e)
+static int receive_all(const struct sender *s, char *data, size_t len, int *ret_fd,
+		       struct hw_err *e)
 {
 	size_t got = 0;
 
 	while (got < len) {
-		int r = wait_ready(fd, POLLIN, idle_ms, e);
-		ssize_t n = r < 0 ? 0 : receive_some(fd, data + got, len - got, ret_fd);
+		ssize_t n;
+		int r;
 
+		r = wait_sender(s, e);
 		if (r < 0)
 			return r;
+		n = receive_some(s->fd, data + got, len - got, ret_fd);
 		if (n < 0 && (errno == EINTR || errno == EAGAIN))
 			continue;
 		if (n < 0 && errno != ECONNRESET)
@@ -161,14 +182,15 @@ static int receive_all(int fd, char *data, size_t len, int idle_ms, int *ret_fd,
 	return 1;
 }
 
-int job_receive(int fd, int idle_ms, struct job_message *ret_message, struct hw_err *e)
+static int receive_message(const struct sender *s, struct job_message *ret_message,
+			   struct hw_err *e)
 {
 	AUTO(job_message_done) struct job_message m = { .fd = -1 };
 	unsigned char h[HEADER];
 	size_t len;
 	int r;
 
-	r = receive_all(fd, (char *)h, sizeof(h), idle_ms, &m.fd, e);
+	r = receive_all(s, (char *)h, sizeof(h), &m.fd, e);
 	if (r <= 0)
 		return r;
 	len = h[0] | (size_t)h[1] << 8 | (size_t)h[2] << 16 | (size_t)h[3] << 24;
@@ -178,7 +200,7 @@ int job_receive(int fd, int idle_ms, struct job_message *ret_message, struct hw_
 		return err_text(e, -EBADMSG, "message too large: got %zu bytes, want at most %d",
 				len, JOB_MESSAGE_MAX);
 	m.type = h[4];
-	r = receive_all(fd, buf_reserve(&m.data, len), len, idle_ms, &m.fd, e);
+	r = receive_all(s, buf_reserve(&m.data, len), len, &m.fd, e);
 	if (r == 0)
 		return err_text(e, -EPIPE, "truncated message: got 0 of %zu bytes", len);
 	if (r < 0)
@@ -189,16 +211,40 @@ int job_receive(int fd, int idle_ms, struct job_message *ret_message, struct hw_
 	return 1;
 }
 
+int job_receive(int fd, int idle_ms, struct job_message *ret_message, struct hw_err *e)
+{
+	const struct sender s = { .fd = fd, .idle_ms = idle_ms };
+
+	return receive_message(&s, ret_message, e);
+}
+
+int job_receive_from(struct helper *h, int cancel_fd, int64_t deadline,
+		     struct job_message *ret_message, struct hw_err *e)
+{
+	struct sender s = {
+		.fd = helper_socket(h), .helper = h, .cancel_fd = cancel_fd, .deadline = deadline
+	};
+	int r;
+
+	r = wait_sender(&s, e);
+	if (r < 0)
+		return r;
+	s.deadline = time_earlier(deadline, time_deadline(REST_MS));
+	r = receive_message(&s, ret_message, e);
+	if (r == -ETIMEDOUT && !time_has_passed(deadline))
+		return err_text(e, -EIO, "incomplete message after %d s", REST_MS / 1000);
+	return r;
+}
+
 int job_receive_answer(struct helper *h, const struct job_answer *answer,
 		       struct job_message *ret_message, struct hw_err *e)
 {
 	AUTO(job_message_done) struct job_message m = { .fd = -1 };
 	int r;
 
-	r = helper_wait(h, helper_socket(h), answer->cancel_fd, answer->deadline, e);
-	if (r < 0)
+	r = job_receive_from(h, answer->cancel_fd, answer->deadline, &m, e);
+	if (r == -ECANCELED || r == -ETIMEDOUT)
 		return r;
-	r = job_receive(helper_socket(h), REST_MS, &m, e);
 	if (r < 0)
 		return err_ctx(e, "%s: protocol error", answer->name);
 	if (r == 0)

@@ -398,6 +398,12 @@ bool incoming_has_complete_layers(const struct incoming *in)
 	return false;
 }
 
+/* All names and digests were checked before: -EINVAL of the store is a defect, not a wrong request. */
+static int fail_store(struct hw_err *e)
+{
+	return err_replace(e, -EINVAL, -EIO);
+}
+
 int incoming_commit_layers(struct incoming *in, struct hw_err *e)
 {
 	autofree struct store_new_layer *new = mem_new((in->n + 1) * sizeof(*new));
@@ -415,7 +421,7 @@ int incoming_commit_layers(struct incoming *in, struct hw_err *e)
 	r = store_layers_commit(in->store, new, n, e);
 	for (size_t i = 0; r == 0 && i < in->n; i++)
 		in->layers[i].committed = in->layers[i].complete;
-	return r;
+	return r < 0 ? fail_store(e) : 0;
 }
 
 /* ---- image ----------------------------------------------------------------- */
@@ -441,8 +447,10 @@ int incoming_store(struct incoming *in, struct pull_result *ret_result, struct h
 	int r;
 
 	r = store_image_add(in->store, &new, in->result.id, e);
-	if (r < 0)
+	if (r < 0) {
+		fail_store(e);
 		return err_ctx(e, "%s %s from %s", job_verb(in->job), in->job->reference, in->host);
+	}
 	*ret_result = in->result;
 	return 0;
 }

@@ -26,7 +26,7 @@
 
 #define ARCHIVE_MS                                                                                 \
 	(10 * 60 * 1000)       /* timeout for reading a whole archive before the first message */
-#define MESSAGE_MS (30 * 1000) /* timeout for the rest of a message */
+#define MESSAGE_MS (30 * 1000) /* timeout for sending a part of a message */
 
 enum session_state { WAIT_RESOLVED, WAIT_MANIFEST, WAIT_CONFIG, WAIT_LAYERS, DONE };
 
@@ -118,6 +118,7 @@ static int add_context(const struct session *s, const char *what, struct hw_err 
 static int fail_protocol(struct session *s, struct hw_err *e)
 {
 	s->protocol_error = true;
+	job_clean_text(e->msg);		   /* it may quote the message */
 	err_replace(e, -EINVAL, -EBADMSG); /* the message is malformed, not the request */
 	return add_context(s, "hawser-fetch: protocol error", e);
 }
@@ -165,12 +166,34 @@ static int start_fetch(struct session *s, struct hw_err *e)
 	return r < 0 ? err_ctx(e, "%s %s", job_verb(s->o->job), s->o->job->reference) : 0;
 }
 
-static int receive_message(struct session *s, struct hw_err *e)
+/* How long hawser-fetch may send no message. For each registry and mirror hawser-fetch itself
+ * applies and reports the shorter timeout idle_ms, so this one is reached only if it hangs. */
+static int timeout_ms(const struct fetch_job *job)
+{
+	int64_t ms = 2 * (int64_t)job->idle_ms * (int64_t)(job->mirrors.n + 1);
+
+	if (job->image > 0)
+		return ARCHIVE_MS;
+	return ms < INT_MAX ? (int)ms : INT_MAX;
+}
+
+/* @r: error of a wait for hawser-fetch */
+static int fail_wait(const struct session *s, int r, struct hw_err *e)
+{
+	if (r == -ETIMEDOUT)
+		err_text(e, r, "hawser-fetch stalled: no message for %d s",
+			 (timeout_ms(s->o->job) + 999) / 1000);
+	return err_ctx(e, "%s %s", job_verb(s->o->job), s->o->job->reference);
+}
+
+static int receive_message(struct session *s, int64_t deadline, struct hw_err *e)
 {
 	AUTO(job_message_done) struct job_message m = { .fd = -1 };
 	int r;
 
-	r = job_receive(helper_socket(s->fetch), MESSAGE_MS, &m, e);
+	r = job_receive_from(s->fetch, s->o->cancel_fd, deadline, &m, e);
+	if (r == -ECANCELED || r == -ETIMEDOUT)
+		return fail_wait(s, r, e);
 	if (r < 0)
 		return fail_protocol(s, e);
 	if (r > 0)
@@ -184,36 +207,22 @@ static int receive_message(struct session *s, struct hw_err *e)
 	return err_ctx(e, "%s %s", job_verb(s->o->job), s->o->job->reference);
 }
 
-/* How long hawser-fetch may send no message. For each registry and mirror hawser-fetch itself
- * applies and reports the shorter timeout idle_ms, so this one is reached only if it hangs. */
-static int timeout_ms(const struct fetch_job *job)
-{
-	int64_t ms = 2 * (int64_t)job->idle_ms * (int64_t)(job->mirrors.n + 1);
-
-	if (job->image > 0)
-		return ARCHIVE_MS;
-	return ms < INT_MAX ? (int)ms : INT_MAX;
-}
-
 /* Wait for one event and handle it; if nothing is pending, commit complete layers instead. */
 static int process_event(struct session *s, struct hw_err *e)
 {
-	int timeout = timeout_ms(s->o->job);
+	int64_t deadline = time_deadline(timeout_ms(s->o->job));
 	bool can_commit = incoming_has_complete_layers(s->image);
 	int r;
 
 	r = helper_wait(s->fetch, helper_socket(s->fetch), s->o->cancel_fd,
-			can_commit ? time_now() : time_deadline(timeout), e);
+			can_commit ? time_now() : deadline, e);
 	if (r == 0)
-		return receive_message(s, e);
-	if (r == -ETIMEDOUT && can_commit) {
-		if (incoming_commit_layers(s->image, e) < 0)
-			return add_context(s, "write to the store", e);
-		return 0;
-	}
-	if (r == -ETIMEDOUT)
-		err_text(e, r, "hawser-fetch stalled: no message for %d s", (timeout + 999) / 1000);
-	return err_ctx(e, "%s %s", job_verb(s->o->job), s->o->job->reference);
+		return receive_message(s, deadline, e);
+	if (r != -ETIMEDOUT || !can_commit)
+		return fail_wait(s, r, e);
+	if (incoming_commit_layers(s->image, e) < 0)
+		return add_context(s, "write to the store", e);
+	return 0;
 }
 
 /* After a failure, complete layers are still committed, so that the next attempt need not fetch

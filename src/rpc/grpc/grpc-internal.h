@@ -34,6 +34,7 @@ struct grpc {
 	int64_t handshake; /* deadline for the peer's SETTINGS; TIME_NEVER once received */
 	bool draining;
 	bool goaway_received; /* the peer accepts no new calls */
+	char *goaway_text;    /* why, if the peer has said so; or NULL */
 	bool dead;
 };
 

@@ -19,6 +19,7 @@
 #include "base/str.h"
 #include "base/time.h"
 
+#define GOAWAY_TEXT_MAX	  256
 #define HANDSHAKE_TIMEOUT (10 * 1000000000LL) /* ns */
 
 static const uint8_t drain_ping[8] = "hawser-d";
@@ -83,6 +84,18 @@ static void on_ping(struct grpc *g, const nghttp2_frame *frame)
 			      NULL, 0);
 }
 
+static void on_goaway(struct grpc *g, const nghttp2_goaway *frame)
+{
+	size_t len =
+		frame->opaque_data_len < GOAWAY_TEXT_MAX ? frame->opaque_data_len : GOAWAY_TEXT_MAX;
+
+	g->goaway_received = true;
+	if (len == 0 || g->goaway_text)
+		return;
+	g->goaway_text = str_printf("server closed the connection: %.*s", (int)len,
+				    (const char *)frame->opaque_data);
+}
+
 static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *user)
 {
 	struct call *c = find_call(session, frame->hd.stream_id);
@@ -93,7 +106,7 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
 	else if (frame->hd.type == NGHTTP2_PING)
 		on_ping(g, frame);
 	else if (frame->hd.type == NGHTTP2_GOAWAY)
-		g->goaway_received = true;
+		on_goaway(g, &frame->goaway);
 	else if (frame->hd.type == NGHTTP2_HEADERS && c && g->role == GRPC_CLIENT)
 		call_on_response_headers(c);
 	else if (frame->hd.type == NGHTTP2_HEADERS && c &&
@@ -127,6 +140,8 @@ static int on_close(nghttp2_session *session, int32_t id, uint32_t error_code, v
 		return 0;
 	if (g->role == GRPC_SERVER)
 		call_close(c, STATUS_CANCELLED, "cancelled by the client");
+	else if (g->goaway_text && error_code == NGHTTP2_REFUSED_STREAM)
+		call_close(c, STATUS_UNAVAILABLE, g->goaway_text);
 	else if (g->goaway_received && error_code == NGHTTP2_NO_ERROR)
 		call_close(c, STATUS_UNAVAILABLE, "server is shutting down");
 	else
@@ -197,10 +212,11 @@ void grpc_free(struct grpc *g)
 	while (!list_is_empty(&g->calls)) {
 		struct call *c = list_entry(g->calls.next, struct call, link);
 
-		call_close(c, STATUS_UNAVAILABLE, "connection lost");
+		call_close(c, STATUS_UNAVAILABLE, str_or(g->goaway_text, "connection lost"));
 		call_free(c);
 	}
 	nghttp2_session_del(g->session);
+	free(g->goaway_text);
 	free(g);
 }
 
@@ -263,6 +279,13 @@ void grpc_drain(struct grpc *g)
 	}
 	nghttp2_submit_shutdown_notice(g->session);
 	nghttp2_submit_ping(g->session, NGHTTP2_FLAG_NONE, drain_ping);
+}
+
+void grpc_end(struct grpc *g, const char *text)
+{
+	nghttp2_submit_goaway(g->session, NGHTTP2_FLAG_NONE,
+			      nghttp2_session_get_last_proc_stream_id(g->session),
+			      NGHTTP2_ENHANCE_YOUR_CALM, (const uint8_t *)text, strlen(text));
 }
 
 bool grpc_is_done(const struct grpc *g)

@@ -96,6 +96,9 @@ void grpc_tick(struct grpc *g, int64_t now); /* ends calls and handshakes that t
 
 /* Refuses new calls and informs the peer; running calls continue. */
 void grpc_drain(struct grpc *g);
+/* Server: ends a connection without calls. @text tells the peer why. Calls that the peer has already sent
+ * are lost, and the peer knows that they were not started. */
+void grpc_end(struct grpc *g, const char *text);
 bool grpc_is_done(const struct grpc *g);   /* nothing left to read or write: time to close */
 bool grpc_is_usable(const struct grpc *g); /* client: new calls can be started */
 bool grpc_is_idle(const struct grpc *g);   /* there are no calls; all finished calls were sent */
