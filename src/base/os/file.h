@@ -28,8 +28,6 @@ int file_write_fd(int fd, const void *data, size_t len, struct hw_err *e);
  * next opened file would get that number and be used as standard input or output. With O_PATH in
  * @flags, reads and writes still fail with EBADF, as on a closed descriptor. */
 void file_open_missing_stdio(int flags);
-/* Return: a descriptor of the calling thread's network namespace, or -1 with errno */
-int file_open_own_netns(void);
 
 enum { FILE_SYNC = 1 << 0 }; /* fsync file and directory */
 
@@ -57,6 +55,10 @@ int file_remove(int dir, const char *path, struct hw_err *e);
  * Return: 0; -ETIMEDOUT if the deadline passed */
 int file_lock(int dir, const char *path, bool exclusive, int64_t deadline, int *ret_fd,
 	      struct hw_err *e);
+/* Locks one byte of a file against others that lock the same byte, also beyond the end of the file.
+ * Independent of the lock of file_lock(). Closing @fd, which must be open for writing, releases the
+ * lock. Return: 0; -ETIMEDOUT if the deadline passed */
+int file_lock_byte(int fd, int64_t offset, int64_t deadline, struct hw_err *e);
 
 /* Free space of a file system, as an unprivileged process sees it. */
 struct file_space {

@@ -20,7 +20,7 @@
 
 #include "base/buf.h"
 #include "base/json/field.h"
-#include "base/os/file.h"
+#include "base/os/netns.h"
 #include "base/str.h"
 #include "cni/error.h"
 #include "cni/lock.h"
@@ -359,7 +359,7 @@ static int check_netns(const struct skel_frame *f, struct hw_err *e)
 	if (f->call.netns_override || f->request->netns_is_checked || str_empty(f->call.netns) ||
 	    stat(f->call.netns, &theirs) < 0)
 		return 0;
-	fd = file_open_own_netns();
+	fd = netns_open_own();
 	if (fd < 0 || fstat(fd, &own) < 0) {
 		err_set(e, -errno, "get plugin's netns failed");
 		return err_recode(e, HW_CNI_INVALID_NETNS);
