@@ -39,6 +39,7 @@ const struct hw_field record_fields[] = {
 	{ "configHash", HW_STRING, HW_AT(struct record, config_hash) },
 	{ "netns", HW_STRING, HW_AT(struct record, netns) },
 	{ "netnsID", HW_STRING, HW_AT(struct record, netns_id) },
+	{ "netnsCookie", HW_INT64, HW_AT(struct record, netns_cookie) },
 	{ "netnsOverride", HW_BOOL, HW_AT(struct record, netns_override) },
 	{ "args", HW_STRING, HW_AT(struct record, args) },
 	{ "config", HW_JSON, HW_AT(struct record, config), HW_REQUIRED },

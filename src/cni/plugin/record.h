@@ -24,7 +24,8 @@ struct record {
 		      * list */
 	char *config_hash; /* of the plugin's own configuration; NULL in records of 0.1.0 */
 	char *netns;
-	char *netns_id; /* "DEVICE:INODE" of the namespace at ADD; "": it did not exist */
+	char *netns_id;	      /* "DEVICE:INODE" of the namespace at ADD; "": it did not exist */
+	int64_t netns_cookie; /* see netns-id.h; 0: unknown, as in records of 0.1.0 */
 	bool netns_override;
 	char *args;	  /* CNI_ARGS of the ADD */
 	char *config;	  /* JSON object: standard input of the ADD */
