@@ -157,6 +157,11 @@ int attach_remove_record(struct hw_call *call, struct hw_err *e)
 	return remove_record(f, e);
 }
 
+const char *attach_requested_netns(const struct hw_call *call)
+{
+	return str_or(((const struct skel_frame *)call)->request->netns, "");
+}
+
 /* Decodes the objects that the ADD created; *made stays empty if an incompatible version of the
  * plugin wrote the record. */
 static void decode_created(const struct hw_plugin *plugin, const struct record *r, void *made)
@@ -394,7 +399,7 @@ int attach_del(struct skel_frame *f, struct hw_err *e)
 	/* If there is no record, another program may have created the attachment: pass the
 	 * namespace to del(), unless the interface has a record in another network. */
 	r = call->recorded ? is_same_netns(&f->record, call->netns, e)
-			   : !record_in_other_network(f->state_dir, call->network,
+			   : !record_in_other_network(f->state_dir, NULL, call->network,
 						      call->container_id, call->ifname);
 	if (r < 0)
 		return r;

@@ -172,6 +172,7 @@ int record_remove(const char *state_dir, const char *plugin, const char *network
 /* ---- search in other networks --------------------------------------------------- */
 
 struct record_search {
+	const char *plugin; /* NULL: any */
 	char network[NAME_DIGITS + 1], attachment[NAME_DIGITS + 1];
 };
 
@@ -187,15 +188,19 @@ static int search_network_dir(void *ctx, const struct file_entry *entry, struct 
 
 static int search_plugin_dir(void *ctx, const struct file_entry *entry, struct hw_err *e)
 {
+	const struct record_search *search = ctx;
+
+	if (search->plugin && !str_equal(search->plugin, entry->name))
+		return 0;
 	return file_walk(entry->dir, entry->name, search_network_dir, ctx, e) > 0;
 }
 
-bool record_in_other_network(const char *state_dir, const char *network, const char *container_id,
-			     const char *ifname)
+bool record_in_other_network(const char *state_dir, const char *plugin, const char *network,
+			     const char *container_id, const char *ifname)
 {
 	autofree char *dir = str_printf("%s/attachments", state_dir);
 	const char *parts[] = { container_id, ifname };
-	struct record_search search;
+	struct record_search search = { .plugin = plugin };
 	struct hw_err ignored;
 
 	hash_parts(&network, 1, NAME_DIGITS, search.network);
