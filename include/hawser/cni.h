@@ -239,7 +239,8 @@ struct hw_exec {
 	/* Return: 0 with the plugin's path in @ret_path (malloc()ed), or a negative errno */
 	int (*find)(void *ctx, const char *plugin, const char *const *dirs, char **ret_path,
 		    struct hw_err *e);
-	/* Return: 0 if the plugin ran, with any exit status; or a negative errno */
+	/* Return: 0 if the plugin ran, with any exit status; or a negative errno, then *e is passed
+	 * on unchanged */
 	int (*run)(void *ctx, const struct hw_run *run, struct hw_ran *ret_ran, struct hw_err *e);
 };
 
@@ -295,8 +296,8 @@ struct hw_cni_options {
 	const char *state_dir;
 	const struct hw_exec *exec; /* NULL: hw_exec_find() and hw_exec_run() */
 	enum hw_stderr stderr_mode;
-	/* How long an ADD or DEL waits for a GC, and a GC for ADDs and DELs; then the call fails
-	 * with CNI code 11. 0: 60 s. */
+	/* How long an ADD or DEL waits for a GC and for another ADD or DEL of the same attachment,
+	 * and a GC for ADDs and DELs; then the call fails with CNI code 11. 0: 60 s. */
 	int lock_timeout_ms;
 	/* The next two members apply to calls without a struct hw_attach. */
 	int cancel_fd;	/* the call is cancelled when this becomes readable; 0 or -1: none */
@@ -352,12 +353,12 @@ enum {
  * run. The call stops at the first error; the error of a plugin keeps its code.
  * The undo has a separate timeout of one minute and cannot be cancelled; its
  * errors are added to the details. Nothing is undone if the cache has an entry
- * of an earlier ADD of the same attachment, because the undo would delete that
- * attachment.
+ * of an earlier ADD of the same attachment, or if a plugin fails with
+ * HW_CNI_ALREADY_ATTACHED, because the undo would delete that attachment.
  *
  * Return: 0, or a negative errno: -ETIMEDOUT or -ECANCELED if a plugin was killed
  * or not started, -EINVAL for an unsupported flag. CNI code 11 if a GC of the
- * network did not finish in time.
+ * network, or another ADD or DEL of the attachment, did not finish in time.
  */
 HW_PUBLIC int hw_add(const struct hw_cni *cni, const struct hw_conf *conf,
 		     const struct hw_attach *at, unsigned flags, struct hw_result **ret_result,

@@ -27,7 +27,7 @@ enum hw_domain {
 	HW_DOMAIN_HTTP,
 };
 
-/* CNI error codes (spec 1.1.0 "Error", and upstream's additions 8 and 999) */
+/* CNI error codes (spec 1.1.0 "Error", upstream's additions 8 and 999, and one of our own) */
 enum hw_cni_code {
 	HW_CNI_UNKNOWN = 0,
 	HW_CNI_INCOMPATIBLE_VERSION = 1,
@@ -42,6 +42,8 @@ enum hw_cni_code {
 	HW_CNI_NOT_AVAILABLE = 50,
 	HW_CNI_LIMITED = 51,
 	HW_CNI_INTERNAL = 999,
+	/* Our own: ADD of an attachment that exists; nothing was changed. Call DEL first. */
+	HW_CNI_ALREADY_ATTACHED = 1017,
 };
 
 struct hw_err {

@@ -17,9 +17,10 @@
  *        When GC calls del(), the call has the configuration and arguments of
  *        the ADD. Its netns is that of the ADD if the path still leads to the
  *        same namespace, else "".
- *        If ADD finds a finished record of the same attachment, it fails and
- *        changes nothing; add() is not called. If that record is unfinished, or
- *        its namespace no longer exists, ADD first deletes that attachment.
+ *        If ADD finds a finished record of the same attachment, it fails with
+ *        HW_CNI_ALREADY_ATTACHED and changes nothing; add() is not called. If that
+ *        record is unfinished, or its namespace no longer exists, ADD first deletes
+ *        that attachment. ADDs and DELs of one attachment run one after the other.
  *
  *	const struct hw_plugin hello = {
  *		.size = sizeof(struct hw_plugin),

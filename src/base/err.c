@@ -80,6 +80,7 @@ static int errno_from_cni(int wire)
 		{ HW_CNI_TRY_AGAIN, -EAGAIN },
 		{ HW_CNI_NOT_AVAILABLE, -EHOSTDOWN },
 		{ HW_CNI_LIMITED, -EHOSTDOWN },
+		{ HW_CNI_ALREADY_ATTACHED, -EEXIST },
 	};
 
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)

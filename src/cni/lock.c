@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cni/lock.c - the lock between GC and ADD or DEL of a network
+ * cni/lock.c - locks between GC, ADD and DEL of a network
  *
- * What:  the spec forbids a GC of a network while its ADDs and DELs run. An
- *        flock() prevents that; the kernel releases the lock when the process
- *        that holds it exits.
+ * What:  the spec forbids a GC of a network while its ADDs and DELs run, and
+ *        two calls for the same attachment at the same time. The kernel
+ *        releases a lock when the process that holds it exits.
  * How:   the file is STATE/locks/HOLDER-HASH. HOLDER is "libhawser" or the
  *        plugin's name; HASH is the hash of the network's name, which may
- *        contain any character.
+ *        contain any character. flock() locks the network. The lock of an
+ *        attachment is a lock on one byte of the same, empty file, so that
+ *        attachments need no files of their own: the offset is a hash of 60
+ *        bits. Two attachments with the same hash would only wait for each
+ *        other.
  * Rules: lock files are never removed. Otherwise a process that waits for the
  *        removed file and a process that creates a new file could both hold
  *        the lock.
@@ -23,7 +27,8 @@
 #include "base/os/file.h"
 #include "base/str.h"
 
-#define LOCK_HASH_DIGITS 32
+#define LOCK_HASH_DIGITS   32
+#define LOCK_OFFSET_DIGITS 15 /* hexadecimal; 60 bits */
 
 char *state_dir_default(void)
 {
@@ -64,4 +69,21 @@ int lock_acquire(const char *state_dir, const char *network, const char *holder,
 		err_details(e, "set HAWSER_STATE, or state_dir in struct hw_cni_options, to a "
 			       "writable directory");
 	return r;
+}
+
+int lock_attachment(int fd, const char *container_id, const char *ifname, int64_t deadline,
+		    struct hw_err *e)
+{
+	const char *parts[] = { container_id, ifname };
+	char hash[LOCK_OFFSET_DIGITS + 1];
+	int r;
+
+	hash_parts(parts, ARRAY_SIZE(parts), LOCK_OFFSET_DIGITS, hash);
+	r = file_lock_byte(fd, strtoll(hash, NULL, 16), deadline, e);
+	if (r == -ETIMEDOUT)
+		return err_cni(e, HW_CNI_TRY_AGAIN,
+			       "container %s interface %s is busy: timed out waiting for a running "
+			       "ADD or DEL",
+			       container_id, ifname);
+	return r < 0 ? err_ctx(e, "lock container %s interface %s", container_id, ifname) : 0;
 }

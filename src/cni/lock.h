@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cni/lock.h - the lock between GC and ADD or DEL of a network
+ * cni/lock.h - locks between GC, ADD and DEL of a network
  *
  * There is one lock file per network and holder. The holder is "libhawser"
  * or the name of a plugin, so a plugin never waits for the lock of the runtime
- * that started it. ADD and DEL share the lock, GC holds it exclusively.
+ * that started it. ADD and DEL share the lock of the network, GC holds it
+ * exclusively. ADD and DEL also hold the lock of their attachment, so that two
+ * of them for the same attachment run one after the other.
  */
 #ifndef CNI_LOCK_H
 #define CNI_LOCK_H
@@ -37,5 +39,14 @@ char *state_dir_default(void);
  */
 int lock_acquire(const char *state_dir, const char *network, const char *holder, bool exclusive,
 		 int64_t deadline, int *ret_fd, struct hw_err *e);
+
+/*
+ * Acquires the lock of an attachment.
+ * @fd: the lock of the network, from lock_acquire(); closing it releases both locks
+ *
+ * Return: 0, or a negative errno; CNI code 11 if the deadline passes
+ */
+int lock_attachment(int fd, const char *container_id, const char *ifname, int64_t deadline,
+		    struct hw_err *e);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cni/test-lock.c - tests of the lock between GC and ADD or DEL
+ * cni/test-lock.c - tests of the locks between GC, ADD and DEL
  */
 #include "cni/lock.h"
 
@@ -51,6 +51,25 @@ static void other_locks(void **state)
 	assert_ok(lock_acquire(p->state, "n", "libhawser", true, SOON, &a, &e), e);
 	assert_ok(lock_acquire(p->state, "n", "bridge", true, SOON, &b, &e), e);
 	assert_ok(lock_acquire(p->state, "m", "libhawser", true, SOON, &c, &e), e);
+}
+
+static void attachments_exclude(void **state)
+{
+	const struct place *p = *state;
+	autoclose int a = -1, b = -1;
+	struct hw_err e;
+
+	assert_ok(lock_acquire(p->state, "n", "libhawser", false, SOON, &a, &e), e);
+	assert_ok(lock_acquire(p->state, "n", "libhawser", false, SOON, &b, &e), e);
+	assert_ok(lock_attachment(a, "c1", "eth0", SOON, &e), e);
+	assert_true(lock_attachment(b, "c1", "eth0", SOON, &e) < 0);
+	assert_int_equal(hw_err_wire(&e), HW_CNI_TRY_AGAIN);
+	assert_string_equal(e.msg, "container c1 interface eth0 is busy: timed out waiting for a "
+				   "running ADD or DEL");
+	assert_ok(lock_attachment(b, "c1", "eth1", SOON, &e), e);
+	assert_ok(lock_attachment(b, "c2", "eth0", SOON, &e), e);
+	close(take_fd(a));
+	assert_ok(lock_attachment(b, "c1", "eth0", SOON, &e), e);
 }
 
 static void any_network_name(void **state)
@@ -194,6 +213,8 @@ static const struct CMUnitTest tests[] = {
 	PLACE_TEST("lock: GC excludes ADD and DEL, and fails with code 11 on timeout", gc_excludes),
 	PLACE_TEST("lock: locks of different holders or different networks do not conflict",
 		   other_locks),
+	PLACE_TEST("lock: an attachment is locked once, and other attachments can be locked",
+		   attachments_exclude),
 	PLACE_TEST("lock: a network name may contain any character", any_network_name),
 	PLACE_TEST("lock: the lock is released when its holder exits", dead_holder),
 	PLACE_TEST("lock: an error names the state directory that cannot be created", no_state_dir),

@@ -11,13 +11,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
-#include <sched.h>
-#include <stdlib.h>
 #include <sys/vfs.h>
 #include <unistd.h>
-
-#include "base/log.h"
-#include "base/os/file.h"
 
 int netns_open(const char *path, int *ret_fd, struct hw_err *e)
 {
@@ -48,27 +43,4 @@ int netns_find(const char *path, int *ret_fd, struct hw_err *e)
 	if (r == -ENOENT || r == -ENOTDIR || r == -EINVAL)
 		return 0;
 	return r < 0 ? r : 1;
-}
-
-int netns_enter(int fd, struct netns_home *home, struct hw_err *e)
-{
-	autoclose int here = file_open_own_netns();
-
-	if (here < 0)
-		return err_set(e, -errno, "open our own network namespace");
-	if (setns(fd, CLONE_NEWNET) < 0)
-		return err_set(e, -errno, "enter network namespace");
-	home->fd = take_fd(here);
-	return 0;
-}
-
-void netns_leave(struct netns_home *home)
-{
-	if (home->fd < 0)
-		return;
-	if (setns(home->fd, CLONE_NEWNET) < 0) {
-		log_error("cannot return to our own network namespace: %m");
-		abort();
-	}
-	mem_close_fd(&home->fd);
 }

@@ -2,16 +2,14 @@
 /*
  * net/netns.h - network namespaces by path
  *
- * What:  open a namespace safely, enter it and leave it again.
- * Rules: setns() moves only the calling thread, so only single-threaded
- *        programs (plugins) use netns_enter(); a daemon uses a child process or
- *        a dedicated thread. Descriptors are CLOEXEC and belong to the caller.
+ * What:  open a namespace safely. base/os/netns.h enters it and leaves it again.
+ * Rules: descriptors are CLOEXEC and belong to the caller.
  */
 #ifndef NET_NETNS_H
 #define NET_NETNS_H
 
 #include "base/err.h"
-#include "base/mem.h"
+#include "base/os/netns.h"
 
 /* Return: 0, -ENOENT if the path does not exist, -EINVAL if it is not a namespace, or another
  * negative errno. The error texts are the same as upstream's. */
@@ -20,27 +18,5 @@ int netns_open(const char *path, int *ret_fd, struct hw_err *e);
  * was opened; 0 if the path is empty, does not exist, or is no longer a namespace; or a negative
  * errno */
 int netns_find(const char *path, int *ret_fd, struct hw_err *e);
-
-/* The namespace that netns_enter() left; netns_leave() returns to it. */
-struct netns_home {
-	int fd; /* -1: netns_enter() was not called, or failed */
-};
-
-/*
- *	AUTO(netns_leave) struct netns_home home = NETNS_HOME;
- *	r = netns_enter(fd, &home, e);
- */
-#define NETNS_HOME                                                                                 \
-	{                                                                                          \
-		.fd = -1                                                                           \
-	}
-/* Move this thread into the namespace fd. Return: 0; or a negative errno, then the thread has not
- * moved */
-int netns_enter(int fd, struct netns_home *home, struct hw_err *e);
-/* Return to the namespace that netns_enter() left; a second call does nothing. Aborts the process
- * on failure: the program must not continue in a pod's namespace. */
-void netns_leave(struct netns_home *home);
-
-AUTO_VALUE_DEFINE(netns_leave, struct netns_home);
 
 #endif

@@ -184,6 +184,20 @@ valid() { echo "\"cni.dev/valid-attachments\":[${1:+{\"containerID\":\"$1\",\"if
 	[ -z "$(things)" ]
 }
 
+@test "record: a new namespace with the path and the inode number of a dead one can be attached" {
+	ip netns add record
+	netns=/run/netns/record record ADD c1
+	ip netns del record
+	ip netns add record
+	# (the kernel may also have chosen the same number)
+	sed -i "s/\"netnsID\":\"[^\"]*\"/\"netnsID\":\"$(stat -L -c %d:%i /run/netns/record)\"/" /run/hawser/attachments/*/*/*
+	netns=/run/netns/record record ADD c1 '"directory":"/tmp/things/other"'
+	[ "$(records)" = 1 ]
+	netns=/run/netns/record record DEL c1
+	[ -z "$(things)" ]
+	ip netns del record
+}
+
 @test "record: DEL works from the record after the configuration has changed" {
 	record ADD c1
 	call "$test_plugin" DEL c1 '{"cniVersion":"1.1.0","name":"net","directory":"/elsewhere"}'

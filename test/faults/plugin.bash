@@ -6,13 +6,15 @@
 # What:  injects a fault into one verb for pod1 and repairs it: with DEL after ADD or DEL, with GC
 #        after GC (or after ADD: "ADD, then GC"), with CHECK after CHECK, which must not change
 #        anything. After the repair, the network, files, processes and mounts must be the same as
-#        before the fault. The verb "DEL, result lost" is a DEL without prevResult; "again" is an ADD
-#        that replaces the attachment of a pod whose namespace no longer exists.
+#        before the fault. The verb "DEL, result lost" is a DEL without prevResult; "again" is a second
+#        ADD, which is refused; "replace" is an ADD that replaces the attachment of a pod whose
+#        namespace no longer exists.
 # How:   the configurations are in test/differential/$plugin.cases. A first ADD and DEL create the
 #        host objects (objects that are created once per host). pod2 stays attached all the time,
 #        unless the case is marked `alone`; the state of pod2 must not change.
 # Rules: an ADD that reports a failure has left nothing behind, even before the DEL. After an ADD
-#        that reports success, CHECK succeeds. A DEL that reports success has left nothing behind.
+#        that reports success, CHECK succeeds. A DEL that reports success has left nothing behind. A
+#        second ADD never succeeds, and never changes the attachment of the first.
 plugin_path=$HAWSER_BUILD/cni/$plugin
 steady=yes
 cases=()
@@ -102,7 +104,8 @@ forget_netns() { grep -rl '"pod1"' /run/hawser/attachments | xargs sed -i 's/"ne
 operation() {
 	case $verb in
 	ADD*) add pod1 inject ;;
-	again*) add pod1 && forget_netns && add pod1 inject ;;
+	again) add pod1 && wait_for_exit "$plugin" && save_steady_state "$work/first" && ! call pod1 ADD inject ;;
+	replace*) add pod1 && forget_netns && add pod1 inject ;;
 	DEL) add pod1 && del pod1 inject ;;
 	"DEL, result lost") add pod1 && rm "$work/result.pod1" && del pod1 inject ;;
 	CHECK) call pod1 CHECK inject ;;
@@ -110,18 +113,20 @@ operation() {
 	esac
 }
 
-# unchanged: fails if the state differs from the saved one before the repair runs. Temporary files of an
-# interrupted writer are ignored: the next writer removes them.
+# unchanged [FILE]: fails if the state differs from the one in FILE, or the saved one, before the repair runs.
+# Temporary files of an interrupted writer are ignored: the next writer removes them.
 unchanged() {
 	wait_for_exit "$plugin"
 	state >"$work/unrepaired"
 	sed -i '/\/\.[^/]*~$/d' "$work/unrepaired"
-	diff -U0 --label before "$work/before" --label "before any repair" "$work/unrepaired"
+	diff -U0 --label before "${1:-$work/before}" --label "before any repair" "$work/unrepaired"
 }
 
 verify() {
 	case $verb:$1 in
-	ADD*:0 | again*:0) call pod1 CHECK ;;
+	ADD*:0 | replace*:0) call pod1 CHECK ;;
+	again:0) unchanged "$work/first" && call pod1 CHECK ;;
+	again:*) echo "the second ADD succeeded" && false ;;
 	ADD*:1) [ ! -s "$work/result" ] || unchanged ;; # (without output, the plugin was killed and has reported nothing)
 	DEL*:0) unchanged ;;
 	esac

@@ -207,7 +207,30 @@ s.recv(2000)' "$1" "${2:-100}"
 	nothing_left
 }
 
-@test "bandwidth: egress works without a veth peer, and ingress works on any host link that prevResult names" {
+@test "bandwidth: the uplink of a macvlan and other shared links of the host are never limited" {
+	ip -n one link del eth0
+	ip link add uplink0 type veth peer name wire0
+	ip link add macvlan0 link uplink0 type macvlan
+	ip link set macvlan0 netns one name eth0
+	ip -n one link set eth0 up
+	ip tuntap add tap0 mode tap
+	for name in uplink0 wire0 tap0; do
+		[ "$name" != tap0 ] || { ip -n one link del eth0 && ip link add eth0 link tap0 netns one type macvlan; }
+		PREVIOUS=",\"prevResult\":${previous//host0/$name}"
+		before=$(queue "$name")
+		for keys in "$in" "$in,$out" "$out"',"egress":"ifb"'; do
+			run call ADD "$keys"
+			fails_with 999 "container interface eth0 has no veth peer: interface \"eth0\" was not a veth interface"
+		done
+		[ "$(queue "$name")" = "$before" ]
+		[ -z "$(tc filter show dev "$name" ingress)" ]
+	done
+	[ -z "$(find /run/hawser/attachments -type f)" ]
+	ip link del uplink0
+	ip link del tap0
+}
+
+@test "bandwidth: egress works without a veth peer, and ingress works on a tap that prevResult names" {
 	ip -n one link set eth0 name veth
 	ip -n one link add eth0 link veth type macvlan
 	ip -n one link set eth0 up

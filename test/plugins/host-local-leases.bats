@@ -20,6 +20,35 @@ gc() { VERSION=1.1.0 call "$ours" GC "" "$@"; } # IPAM [MORE]
 	[ -z "$(held)" ]
 }
 
+@test "host-local: DEL releases a lease of ours that was rewritten with the ID alone" {
+	add c1 "$dual"
+	printf c1 >"$leases/10.1.0.2"
+	del c1 "$dual"
+	[ -z "$(held)" ]
+	[ "$(entries)" = 0 ]
+	# also after a GC that keeps the attachment
+	add c1 "$dual"
+	for lease in $(held); do printf c1 >"$leases/$lease"; done
+	VERSION=1.1.0 call "$ours" GC "" "$dual" '"cni.dev/valid-attachments":[{"containerID":"c1","ifname":"eth0"}]'
+	[ "$(held | wc -l)" = 2 ]
+	del c1 "$dual"
+	[ -z "$(held)" ]
+}
+
+@test "host-local: a second DEL releases what a first one left, as in upstream" {
+	previous='"prevResult":{"cniVersion":"1.0.0","ips":[{"address":"10.1.0.2/24"}]}'
+	for plugin in "$ours" "$upstream"; do
+		[ -x "$plugin" ] || continue
+		add c1 "$small"
+		printf c1 >"$leases/10.1.0.5"
+		call "$plugin" DEL c1 "$small" "$previous"
+		[ "$(held)" = 10.1.0.5 ]
+		call "$plugin" DEL c1 "$small" "$previous"
+		[ -z "$(held)" ]
+		rm -rf "$leases"
+	done
+}
+
 @test "host-local: DEL keeps an address that has a new owner" {
 	add a "$small"
 	echo -n $'b\r\neth0' >"$leases/10.1.0.2"

@@ -34,7 +34,7 @@ previous='"prevResult":{"cniVersion":"1.0.0","interfaces":[{"name":"peer","mac":
 call() {
 	CNI_COMMAND=$2 CNI_CONTAINERID=c1 CNI_NETNS=${3:+/run/netns/$3} CNI_IFNAME=eth0 \
 		CNI_ARGS=${ARGS:-} CNI_PATH=$HAWSER_BUILD/cni \
-		"$1" <<<"{\"cniVersion\":\"${VERSION:-1.0.0}\",\"name\":\"net\",\"type\":\"tuning\",$previous${4:+,$4}}"
+		"$1" <<<"{\"cniVersion\":\"${VERSION:-1.0.0}\",\"name\":\"${NET:-net}\",\"type\":\"tuning\",$previous${4:+,$4}}"
 }
 
 # state NETNS: print the attributes and sysctls that tuning can change
@@ -132,6 +132,52 @@ everything='"mac":"02:00:00:00:00:99","promisc":true,"mtu":1400,"allmulti":true,
 	call "$ours" DEL one "$everything,\"txQLen\":77"
 	[ "$(state one)" = "$before" ]
 	[ -z "$(find /run/hawser/attachments -type f)" ]
+}
+
+@test "tuning: DEL and a failed ADD of another network leave alone what the first network saved" {
+	before=$(state one)
+	call "$ours" ADD one "$everything"
+	tuned=$(state one)
+	NET=other previous='"a":1' call "$ours" DEL one "$everything"
+	NET=other previous='"a":1' call "$ours" DEL "" "$everything"
+	NET=other previous='"a":1' run ! call "$ours" ADD one "$everything"
+	NET=other run ! call "$ours" ADD one '"mtu":70000'
+	[ "$(state one)" = "$tuned" ]
+	[ -e "$saved" ]
+	call "$ours" DEL one "$everything"
+	[ "$(state one)" = "$before" ]
+	[ ! -e "$saved" ]
+}
+
+@test "tuning: each network and each entry of a list restores what it saved itself" {
+	before=$(state one)
+	for second in 'NET=other' 'NET=net'; do
+		call "$ours" ADD one "$everything"
+		tuned=$(state one)
+		env_call() { local "$second" && call "$@"; }
+		env_call "$ours" ADD one '"mtu":1300,"mac":"02:00:00:00:00:77"'
+		[ "$(state one)" != "$tuned" ]
+		env_call "$ours" DEL one '"mtu":1300,"mac":"02:00:00:00:00:77"'
+		[ "$(state one)" = "$tuned" ]
+		call "$ours" DEL one "$everything"
+		[ "$(state one)" = "$before" ]
+		[ ! -e "$saved" ]
+	done
+}
+
+@test "tuning: DEL and CHECK under another network name work if prevResult names the interface" {
+	keys='"mac":"02:00:00:00:00:99","promisc":true,"mtu":1400,"allmulti":true'
+	before=$(state one)
+	for plugin in "$ours" "$upstream"; do
+		[ -x "$plugin" ] || continue
+		call "$ours" ADD one "$keys"
+		NET=renamed call "$plugin" CHECK one "$keys"
+		NET=renamed call "$plugin" DEL one "$keys"
+		[ "$(state one)" = "$before" ]
+		[ ! -e "$saved" ]
+		call "$ours" DEL one "$keys"
+		[ "$(state one)" = "$before" ]
+	done
 }
 
 @test "tuning: a failed ADD changes nothing" {

@@ -43,6 +43,30 @@ load concurrent
 	[ -z "$(ip route show proto 104)" ]
 }
 
+@test "concurrent: of ten ADDs of one attachment at once exactly one succeeds, and the others are refused" {
+	# each_add N: the N-th ADD of the attachment of pod 1; prints its error
+	each_add() { call ADD "$type" 1 >"result.$1" || jq -r '"\(.code) \(.msg)"' "result.$1" >"refused.$1"; }
+	pods 1 1
+	for type in bridge ptp; do
+		rm -f result.* refused.*
+		at_once each_add {1..10}
+		[ "$(sort -u refused.*)" = "1017 plugin $type: container c1 interface eth0 is already attached to network on-$type; call DEL first" ]
+		[ "$(cat refused.* | wc -l)" = 9 ]
+		for i in {1..10}; do [ -e "refused.$i" ] || cp "result.$i" result.first; done
+		mv result.first result.1
+		check "$type" 1
+		del "$type" 1
+		[ -z "$(left)" ]
+	done
+}
+
+@test "concurrent: an ADD and a DEL of one attachment at once run one after the other" {
+	life() { { call ADD bridge 1 >"result.$1" || jq -e '.code == 1017' "result.$1"; } && del bridge 1; }
+	pods 1 1
+	at_once life {1..20}
+	[ -z "$(left)" ]
+}
+
 # waits_for LOCK TYPE: succeeds if a process of plugin TYPE has the file LOCK open
 waits_for() {
 	local fd

@@ -16,12 +16,9 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/sockios.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/ioctl.h>
-#include <sys/socket.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -283,23 +280,15 @@ int file_remove(int dir, const char *path, struct hw_err *e)
 	return 0;
 }
 
-/* SIOCGSKNS is faster than /proc, where the kernel must first create the entries of a new process.
- * /proc is the fallback for callers without CAP_NET_ADMIN. */
-int file_open_own_netns(void)
-{
-	autoclose int any = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	int fd = any < 0 ? -1 : ioctl(any, SIOCGSKNS);
-
-	return fd < 0 ? open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC) : fd;
-}
-
-static int lock_with_deadline(int fd, const char *path, bool exclusive, int64_t deadline,
-			      struct hw_err *e)
+/* @byte: the byte to lock with F_OFD_SETLK; NULL: the file, with flock() */
+static int lock_with_deadline(int fd, const char *path, bool exclusive, const struct flock *byte,
+			      int64_t deadline, struct hw_err *e)
 {
 	for (int nap = 1;; nap = nap < FILE_LOCK_NAP_MAX ? nap * 2 : FILE_LOCK_NAP_MAX) {
 		int left;
 
-		if (flock(fd, (exclusive ? LOCK_EX : LOCK_SH) | LOCK_NB) == 0)
+		if ((byte ? fcntl(fd, F_OFD_SETLK, byte)
+			  : flock(fd, (exclusive ? LOCK_EX : LOCK_SH) | LOCK_NB)) == 0)
 			return 0;
 		if (errno != EWOULDBLOCK && errno != EINTR)
 			return err_set(e, -errno, "lock %s", path);
@@ -324,7 +313,7 @@ int file_lock(int dir, const char *path, bool exclusive, int64_t deadline, int *
 		fd = openat(dir, path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 		if (fd < 0)
 			return err_set(e, -errno, "open %s", path);
-		r = lock_with_deadline(fd, path, exclusive, deadline, e);
+		r = lock_with_deadline(fd, path, exclusive, NULL, deadline, e);
 		if (r < 0)
 			return r;
 		r = is_same_file(dir, path, fd, e);
@@ -332,6 +321,15 @@ int file_lock(int dir, const char *path, bool exclusive, int64_t deadline, int *
 			*ret_fd = take_fd(fd);
 	}
 	return r < 0 ? r : 0;
+}
+
+int file_lock_byte(int fd, int64_t offset, int64_t deadline, struct hw_err *e)
+{
+	struct flock byte = {
+		.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = offset, .l_len = 1
+	};
+
+	return lock_with_deadline(fd, "a byte", true, &byte, deadline, e);
 }
 
 static uint64_t block_bytes(uint64_t blocks, uint64_t size)

@@ -35,8 +35,6 @@ void file_open_missing_stdio(int flags);
 /* Writes what standard output has buffered. Return: 0; or a negative errno, also if an earlier write has
  * failed */
 int file_flush_stdout(struct hw_err *e);
-/* Return: a descriptor of the calling thread's network namespace, or -1 with errno */
-int file_open_own_netns(void);
 
 enum { FILE_SYNC = 1 << 0 }; /* fsync file and directory */
 
@@ -64,6 +62,10 @@ int file_remove(int dir, const char *path, struct hw_err *e);
  * Return: 0; -ETIMEDOUT if the deadline passed */
 int file_lock(int dir, const char *path, bool exclusive, int64_t deadline, int *ret_fd,
 	      struct hw_err *e);
+/* Locks one byte of a file against others that lock the same byte, also beyond the end of the file.
+ * Independent of the lock of file_lock(). Closing @fd, which must be open for writing, releases the
+ * lock. Return: 0; -ETIMEDOUT if the deadline passed */
+int file_lock_byte(int fd, int64_t offset, int64_t deadline, struct hw_err *e);
 
 /* Free space of a file system, as an unprivileged process sees it. */
 struct file_space {

@@ -492,6 +492,22 @@ static void shared_locks_do_not_conflict(void **state)
 	assert_true(fcntl(first, F_GETFD) & FD_CLOEXEC);
 }
 
+static void bytes_are_locked_separately(void **state)
+{
+	autoclose int first = -1, second = -1, third = -1;
+	int dir = fixture_dir(state);
+	struct hw_err e;
+
+	assert_int_equal(file_lock(dir, "l", false, TIME_NEVER, &first, &e), 0);
+	assert_int_equal(file_lock(dir, "l", false, TIME_NEVER, &second, &e), 0);
+	assert_int_equal(file_lock_byte(first, INT64_MAX - 1, TIME_NEVER, &e), 0);
+	assert_int_equal(file_lock_byte(second, 0, TIME_NEVER, &e), 0);
+	assert_int_equal(file_lock_byte(second, INT64_MAX - 1, time_deadline(5), &e), -ETIMEDOUT);
+	close(take_fd(first));
+	assert_int_equal(file_lock_byte(second, INT64_MAX - 1, time_deadline(10000), &e), 0);
+	assert_int_equal(file_lock(dir, "l", true, time_deadline(5), &third, &e), -ETIMEDOUT);
+}
+
 struct lock_holder {
 	int dir;
 	int fd;
@@ -649,6 +665,7 @@ int main(void)
 		TEST("file: while a lock is held, acquiring it fails at the deadline",
 		     exclusive_lock_waits_until_the_deadline),
 		TEST("file: shared locks do not conflict", shared_locks_do_not_conflict),
+		TEST("file: each byte of a file can be locked once", bytes_are_locked_separately),
 		TEST("file: if a lock file is removed during the wait, the new file is locked",
 		     lock_is_on_the_current_file),
 		TEST("file: acquiring a lock in a missing directory fails", lock_needs_a_directory),

@@ -3,7 +3,7 @@
  * cni/plugin/attach.c - a plugin's verbs with undo, attachment records and locks
  *
  * What:  a failed ADD is undone by the plugin's own DEL. A plugin with .record
- *        also gets attachment records, the lock between GC and ADD or DEL, and
+ *        also gets attachment records, the locks between GC, ADD and DEL, and
  *        a GC that deletes every recorded attachment that is not valid.
  * How:   what a verb does depends on the record that it finds. GC keeps the
  *        attachments in the list of valid ones, if the runtime sent a list.
@@ -28,16 +28,14 @@
  *        an ADD that was killed or whose undo failed.
  *        A recorded netns path is used only if it still leads to the namespace
  *        of the ADD: /proc/PID/ns/net may belong to another process by now.
- *        Namespaces are compared by inode number, which the kernel uses again: a
- *        new namespace with the path and the number of the old one counts as the
- *        same.
+ *        Namespaces are compared by inode number, which the kernel uses again,
+ *        and by cookie, unless the cookie is unknown.
  */
 #include "cni/plugin/attach.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/buf.h"
 #include "base/hash.h"
@@ -45,31 +43,28 @@
 #include "base/str.h"
 #include "base/time.h"
 #include "cni/lock.h"
+#include "cni/plugin/netns-id.h"
 
-static int lock_network(const struct skel_frame *f, bool exclusive, int *ret_fd, struct hw_err *e)
+static int64_t lock_deadline(const struct skel_frame *f)
 {
-	int ms = f->request->lock_timeout_ms ? f->request->lock_timeout_ms : LOCK_TIMEOUT_MS;
+	return time_deadline(f->request->lock_timeout_ms ? f->request->lock_timeout_ms
+							 : LOCK_TIMEOUT_MS);
+}
 
-	return lock_acquire(f->state_dir, f->call.network, f->plugin->name, exclusive,
-			    time_deadline(ms), ret_fd, e);
+/* For ADD and DEL: excludes GC, and other ADDs and DELs of this attachment. */
+static int lock_call(const struct skel_frame *f, int *ret_fd, struct hw_err *e)
+{
+	int64_t deadline = lock_deadline(f);
+	int r;
+
+	r = lock_acquire(f->state_dir, f->call.network, f->plugin->name, false, deadline, ret_fd,
+			 e);
+	if (r < 0)
+		return r;
+	return lock_attachment(*ret_fd, f->call.container_id, f->call.ifname, deadline, e);
 }
 
 /* ---- records -------------------------------------------------------------------- */
-
-/* "DEVICE:INODE", or "" if the path does not exist */
-static int netns_id(const char *path, char **ret_id, struct hw_err *e)
-{
-	struct stat st;
-
-	if (stat(path, &st) == 0)
-		*ret_id = str_printf("%llu:%llu", (unsigned long long)st.st_dev,
-				     (unsigned long long)st.st_ino);
-	else if (errno == ENOENT || errno == ENOTDIR)
-		*ret_id = str_copy("");
-	else
-		return err_set(e, -errno, "stat namespace %s", path);
-	return 0;
-}
 
 /* Hash of the plugin's own configuration, without what differs between calls or runtimes. */
 static const char *config_hash(struct skel_frame *f)
@@ -95,8 +90,9 @@ static bool is_for_config(const struct record *r, struct skel_frame *f)
 static int init_record(struct skel_frame *f, struct hw_err *e)
 {
 	autofree char *id = NULL;
+	int64_t cookie;
 
-	int r = netns_id(f->call.netns, &id, e);
+	int r = netns_id_read(f->call.netns, &id, &cookie, e);
 	if (r < 0)
 		return r;
 	f->record = (struct record){
@@ -108,6 +104,7 @@ static int init_record(struct skel_frame *f, struct hw_err *e)
 		.config_hash = str_copy(config_hash(f)),
 		.netns = str_copy(f->call.netns),
 		.netns_id = take_ptr(id),
+		.netns_cookie = cookie,
 		.netns_override = f->call.netns_override,
 		.args = str_copy(f->call.args),
 		.config = str_ncopy(f->call.input, f->call.input_len),
@@ -160,6 +157,11 @@ int attach_remove_record(struct hw_call *call, struct hw_err *e)
 	return remove_record(f, e);
 }
 
+const char *attach_requested_netns(const struct hw_call *call)
+{
+	return str_or(((const struct skel_frame *)call)->request->netns, "");
+}
+
 /* Decodes the objects that the ADD created; *made stays empty if an incompatible version of the
  * plugin wrote the record. */
 static void decode_created(const struct hw_plugin *plugin, const struct record *r, void *made)
@@ -184,9 +186,13 @@ static bool is_of_this_boot(const struct record *r)
 static int is_same_netns(const struct record *r, const char *path, struct hw_err *e)
 {
 	autofree char *now = NULL;
+	int64_t cookie;
 
-	int ret = netns_id(str_or(path, ""), &now, e);
-	return ret < 0 ? ret : !str_empty(now) && str_equal(now, r->netns_id) && is_of_this_boot(r);
+	int ret = netns_id_read(str_or(path, ""), &now, &cookie, e);
+	if (ret < 0)
+		return ret;
+	return !str_empty(now) && str_equal(now, r->netns_id) && is_of_this_boot(r) &&
+	       (!cookie || !r->netns_cookie || cookie == r->netns_cookie);
 }
 
 /* A plugin with records but nothing to delete needs no del(). */
@@ -313,7 +319,7 @@ static int add_unrecorded(struct skel_frame *f, struct hw_err *e)
  * A finished ADD with another configuration, earlier in the same chain, was that of another entry
  * of the network's list with the same plugin: this entry then gets a record of its own.
  *
- * Return: 0, or a negative errno; -EEXIST if the attachment may be in use
+ * Return: 0, or a negative errno; CNI code 1017 if the attachment may be in use
  */
 static int delete_earlier_add(struct skel_frame *f, struct hw_err *e)
 {
@@ -330,10 +336,10 @@ static int delete_earlier_add(struct skel_frame *f, struct hw_err *e)
 		return 0;
 	}
 	if (r > 0)
-		return err_text(e, -EEXIST,
-				"plugin %s: container %s interface %s is already attached to "
-				"network %s; call DEL first",
-				found.plugin, found.container_id, found.ifname, found.network);
+		return err_cni(e, HW_CNI_ALREADY_ATTACHED,
+			       "plugin %s: container %s interface %s is already attached to "
+			       "network %s; call DEL first",
+			       found.plugin, found.container_id, found.ifname, found.network);
 	return delete_recorded(f, &found, e);
 }
 
@@ -357,7 +363,7 @@ int attach_add(struct skel_frame *f, struct hw_err *e)
 
 	if (!f->plugin->record)
 		return add_unrecorded(f, e);
-	int r = lock_network(f, false, &lock, e);
+	int r = lock_call(f, &lock, e);
 	if (r >= 0)
 		r = delete_earlier_add(f, e);
 	return r < 0 ? r : add_recorded(f, e);
@@ -384,7 +390,7 @@ int attach_del(struct skel_frame *f, struct hw_err *e)
 
 	if (!f->plugin->record)
 		return call_del(f->plugin, call, e);
-	r = lock_network(f, false, &lock, e);
+	r = lock_call(f, &lock, e);
 	if (r < 0)
 		return r;
 	r = load_record(f, e);
@@ -393,7 +399,7 @@ int attach_del(struct skel_frame *f, struct hw_err *e)
 	/* If there is no record, another program may have created the attachment: pass the
 	 * namespace to del(), unless the interface has a record in another network. */
 	r = call->recorded ? is_same_netns(&f->record, call->netns, e)
-			   : !record_in_other_network(f->state_dir, call->network,
+			   : !record_in_other_network(f->state_dir, NULL, call->network,
 						      call->container_id, call->ifname);
 	if (r < 0)
 		return r;
@@ -453,7 +459,8 @@ int attach_gc(struct skel_frame *f, struct hw_err *e)
 	struct errors errors = { 0 };
 
 	if (f->plugin->record) {
-		int r = lock_network(f, true, &lock, e);
+		int r = lock_acquire(f->state_dir, f->call.network, f->plugin->name, true,
+				     lock_deadline(f), &lock, e);
 		if (r < 0)
 			return r;
 		record_each_of_network(f->state_dir, f->plugin->name, f->call.network, true,

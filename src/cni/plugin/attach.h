@@ -24,6 +24,10 @@ int attach_status(struct skel_frame *f, struct hw_err *e);
 /* Removes the record before DEL ends, for a plugin that must do so while it holds a lock of its own. */
 int attach_remove_record(struct hw_call *call, struct hw_err *e);
 
+/* Return: the namespace that the runtime sent, also if call->netns is "" because another network has
+ * a record of the interface; "": none */
+const char *attach_requested_netns(const struct hw_call *call);
+
 /*
  * For `hawser-plugin repair`: calls repair() for each recorded attachment of these plugins, the
  * newest last.

@@ -39,6 +39,7 @@ const struct hw_field record_fields[] = {
 	{ "configHash", HW_STRING, HW_AT(struct record, config_hash) },
 	{ "netns", HW_STRING, HW_AT(struct record, netns) },
 	{ "netnsID", HW_STRING, HW_AT(struct record, netns_id) },
+	{ "netnsCookie", HW_INT64, HW_AT(struct record, netns_cookie) },
 	{ "netnsOverride", HW_BOOL, HW_AT(struct record, netns_override) },
 	{ "args", HW_STRING, HW_AT(struct record, args) },
 	{ "config", HW_JSON, HW_AT(struct record, config), HW_REQUIRED },
@@ -171,6 +172,7 @@ int record_remove(const char *state_dir, const char *plugin, const char *network
 /* ---- search in other networks --------------------------------------------------- */
 
 struct record_search {
+	const char *plugin; /* NULL: any */
 	char network[NAME_DIGITS + 1], attachment[NAME_DIGITS + 1];
 };
 
@@ -186,15 +188,19 @@ static int search_network_dir(void *ctx, const struct file_entry *entry, struct 
 
 static int search_plugin_dir(void *ctx, const struct file_entry *entry, struct hw_err *e)
 {
+	const struct record_search *search = ctx;
+
+	if (search->plugin && !str_equal(search->plugin, entry->name))
+		return 0;
 	return file_walk(entry->dir, entry->name, search_network_dir, ctx, e) > 0;
 }
 
-bool record_in_other_network(const char *state_dir, const char *network, const char *container_id,
-			     const char *ifname)
+bool record_in_other_network(const char *state_dir, const char *plugin, const char *network,
+			     const char *container_id, const char *ifname)
 {
 	autofree char *dir = str_printf("%s/attachments", state_dir);
 	const char *parts[] = { container_id, ifname };
-	struct record_search search;
+	struct record_search search = { .plugin = plugin };
 	struct hw_err ignored;
 
 	hash_parts(&network, 1, NAME_DIGITS, search.network);

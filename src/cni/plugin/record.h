@@ -24,7 +24,8 @@ struct record {
 		      * list */
 	char *config_hash; /* of the plugin's own configuration; NULL in records of 0.1.0 */
 	char *netns;
-	char *netns_id; /* "DEVICE:INODE" of the namespace at ADD; "": it did not exist */
+	char *netns_id;	      /* "DEVICE:INODE" of the namespace at ADD; "": it did not exist */
+	int64_t netns_cookie; /* see netns-id.h; 0: unknown, as in records of 0.1.0 */
 	bool netns_override;
 	char *args;	  /* CNI_ARGS of the ADD */
 	char *config;	  /* JSON object: standard input of the ADD */
@@ -56,9 +57,12 @@ int record_read(const char *state_dir, const char *plugin, const char *network,
 int record_remove(const char *state_dir, const char *plugin, const char *network,
 		  const char *container_id, const char *ifname, const char *entry,
 		  struct hw_err *e);
-/* Return: true if any plugin has a record of this interface of the container in another network */
-bool record_in_other_network(const char *state_dir, const char *network, const char *container_id,
-			     const char *ifname);
+/*
+ * Searches for records of the interface of a container in other networks.
+ * @plugin: only records of this plugin; NULL: of any plugin
+ */
+bool record_in_other_network(const char *state_dir, const char *plugin, const char *network,
+			     const char *container_id, const char *ifname);
 /*
  * Calls @each for all records of a plugin and network. Errors are added to @errors and do not end the
  * walk.

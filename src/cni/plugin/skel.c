@@ -20,7 +20,7 @@
 
 #include "base/buf.h"
 #include "base/json/field.h"
-#include "base/os/file.h"
+#include "base/os/netns.h"
 #include "base/str.h"
 #include "cni/error.h"
 #include "cni/lock.h"
@@ -342,9 +342,12 @@ static int check_verb_version(const struct skel_frame *f, const struct verb *ver
 	if (order < 0)
 		return err_cni(e, HW_CNI_INCOMPATIBLE_VERSION, "config version does not allow %s",
 			       verb->name);
-	for (size_t i = 0; versions[i]; i++)
-		if (version_at_least(versions[i], f->call.version))
+	for (size_t i = 0; versions[i]; i++) {
+		if (hw_version_compare(versions[i], f->call.version, &order, e) < 0)
+			return err_recode(e, HW_CNI_DECODE_FAILURE);
+		if (order >= 0)
 			return 0;
+	}
 	return err_cni(e, HW_CNI_INCOMPATIBLE_VERSION, "plugin version does not allow %s",
 		       verb->name);
 }
@@ -359,7 +362,7 @@ static int check_netns(const struct skel_frame *f, struct hw_err *e)
 	if (f->call.netns_override || f->request->netns_is_checked || str_empty(f->call.netns) ||
 	    stat(f->call.netns, &theirs) < 0)
 		return 0;
-	fd = file_open_own_netns();
+	fd = netns_open_own();
 	if (fd < 0 || fstat(fd, &own) < 0) {
 		err_set(e, -errno, "get plugin's netns failed");
 		return err_recode(e, HW_CNI_INVALID_NETNS);

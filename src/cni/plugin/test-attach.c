@@ -176,7 +176,7 @@ static void second_add_is_refused(void **state)
 	for (const char *const *netns = (const char *const[]){ OWN_NETNS, "/nowhere", NULL };
 	     *netns; netns++) {
 		f->request.netns = *netns;
-		expect_error(f, "ADD", CONF("1.1.0"), HW_CNI_INTERNAL,
+		expect_error(f, "ADD", CONF("1.1.0"), HW_CNI_ALREADY_ATTACHED,
 			     "plugin probe: container c1 interface eth0 is already attached to "
 			     "network net; call DEL first");
 		assert_calls("");
@@ -207,7 +207,7 @@ static void same_plugin_twice(void **state)
 	free(take_ptr(probe.calls));
 	for (const char *const *conf = (const char *const[]){ ENTRY("1"), ENTRY("2"), NULL }; *conf;
 	     conf++)
-		expect_error(f, "ADD", *conf, HW_CNI_INTERNAL,
+		expect_error(f, "ADD", *conf, HW_CNI_ALREADY_ATTACHED,
 			     "plugin probe: container c1 interface eth0 is already attached to "
 			     "network net; call DEL first");
 	assert_calls("");
@@ -247,6 +247,44 @@ static void add_after_dead_pod(void **state)
 	change_record(f, "c1", set_own_netns);
 	expect_success(f, "ADD", CONF("1.1.0"));
 	assert_calls("DEL c1 eth0 netns= made=veth2;ADD c1 eth0 netns=/proc/self/ns/pid made=;");
+}
+
+static void set_other_cookie(struct record *r)
+{
+	r->netns_cookie++;
+}
+
+static void set_no_cookie(struct record *r)
+{
+	r->netns_cookie = 0;
+}
+
+/* A new namespace may have the path and the inode number of a dead pod's namespace. */
+static void reused_inode(void **state)
+{
+	AUTO(record_done) struct record r = { 0 };
+	struct fixture *f = *state;
+
+	f->request.netns = OWN_NETNS;
+	f->request.netns_override = "1";
+	add(f, "c1");
+	assert_true(has_record(f, "c1", &r));
+	if (!r.netns_cookie) {
+		print_message("skip: not allowed to enter a network namespace\n");
+		skip();
+	}
+	change_record(f, "c1", set_other_cookie);
+	expect_success(f, "ADD", CONF("1.1.0"));
+	assert_calls("DEL c1 eth0 netns= made=veth1;ADD c1 eth0 netns=" OWN_NETNS " made=;");
+	change_record(f, "c1", set_other_cookie);
+	expect_success(f, "DEL", CONF("1.1.0"));
+	assert_calls("DEL c1 eth0 netns= made=veth1;");
+	add(f, "c1");
+	change_record(f, "c1", set_no_cookie);
+	assert_int_equal(call(f, "ADD", CONF("1.1.0")), -1);
+	assert_int_equal(hw_err_wire(&f->e), HW_CNI_ALREADY_ATTACHED);
+	expect_success(f, "DEL", CONF("1.1.0"));
+	assert_calls("DEL c1 eth0 netns=" OWN_NETNS " made=veth1;");
 }
 
 static void after_a_crash(void **state)
@@ -397,6 +435,24 @@ static void gc_waits(void **state)
 	assert_int_equal(hw_err_wire(&f->e), HW_CNI_TRY_AGAIN);
 }
 
+static void attachment_is_locked(void **state)
+{
+	struct fixture *f = *state;
+	autoclose int lock = -1;
+	struct hw_err e;
+
+	assert_ok(lock_acquire(f->place->state, "net", "probe", false, TIME_NEVER, &lock, &e), e);
+	assert_ok(lock_attachment(lock, "c1", "eth0", TIME_NEVER, &e), e);
+	for (const char *const *verb = (const char *const[]){ "ADD", "DEL", NULL }; *verb; verb++)
+		expect_error(f, *verb, CONF("1.1.0"), HW_CNI_TRY_AGAIN,
+			     "container c1 interface eth0 is busy: timed out waiting for a running "
+			     "ADD or DEL");
+	assert_calls("");
+	add(f, "c2");
+	close(take_fd(lock));
+	add(f, "c1");
+}
+
 static void writable_state_dir(void **state)
 {
 	struct fixture *f = *state;
@@ -510,6 +566,8 @@ int main(void)
 		     same_plugin_twice),
 		TEST("attach: ADD first deletes the attachment of a pod whose namespace is gone",
 		     add_after_dead_pod),
+		TEST("attach: a new namespace with the inode number of the old one is recognized",
+		     reused_inode),
 		TEST("attach: ADD first deletes what an unfinished ADD left behind", after_a_crash),
 		TEST("attach: DEL ignores unknown keys of a record", unknown_key),
 		TEST("attach: an ADD whose record cannot be written changes nothing and fails",
@@ -527,6 +585,9 @@ int main(void)
 		TEST("attach: GC continues after an error and reports all errors", gc_continues),
 		TEST("attach: ADD and GC wait for each other, and fail with code 11 on timeout",
 		     gc_waits),
+		TEST("attach: ADD and DEL wait for a call of the same attachment, and fail with "
+		     "code 11 on timeout",
+		     attachment_is_locked),
 		TEST("attach: a state directory that other users can write to is refused",
 		     writable_state_dir),
 		TEST("attach: the records of a plugin without del() are removed",

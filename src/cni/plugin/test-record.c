@@ -16,6 +16,7 @@ static const struct record example = {
 	.ifname = (char *)"eth0",
 	.netns = (char *)"/run/netns/c1",
 	.netns_id = (char *)"4:4026531840",
+	.netns_cookie = 4711,
 	.netns_override = true,
 	.args = (char *)"IP=10.0.0.1",
 	.config = (char *)"{\"name\":\"net\",\"x\":9007199254740993}",
@@ -70,6 +71,7 @@ static void read_after_write(void **state)
 	assert_string_equal(r.ifname, example.ifname);
 	assert_string_equal(r.netns, example.netns);
 	assert_string_equal(r.netns_id, example.netns_id);
+	assert_int_equal(r.netns_cookie, example.netns_cookie);
 	assert_true(r.netns_override);
 	assert_string_equal(r.args, example.args);
 	assert_string_equal(r.config, example.config);

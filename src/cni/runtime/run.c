@@ -8,10 +8,11 @@
  *        one, and caches the last result for CHECK and DEL. CHECK runs them in
  *        the same order, DEL in reverse. All stop at the first error.
  * Rules: ADD finds all plugins and validates the names before it runs the
- *        first plugin. ADD and DEL share the network's lock; GC holds it
- *        exclusively.
+ *        first plugin. ADD and DEL share the network's lock and exclude each
+ *        other for the same attachment; GC holds the network's lock exclusively.
  *        A failed ADD is undone only on request, and never if the cache has an
- *        entry of an earlier ADD: the undo would delete that attachment.
+ *        entry of an earlier ADD or a plugin says that the attachment exists:
+ *        the undo would delete that attachment.
  */
 #include "cni/runtime/run.h"
 
@@ -82,6 +83,7 @@ static bool is_cancelled(const struct run *run)
 int run_lock(const struct run *run, bool exclusive, int *ret_fd, struct hw_err *e)
 {
 	int64_t deadline = time_earlier(run->deadline, time_deadline(run->cni->lock_timeout_ms));
+	autoclose int fd = -1;
 	int r;
 
 	do {
@@ -90,10 +92,16 @@ int run_lock(const struct run *run, bool exclusive, int *ret_fd, struct hw_err *
 		if (is_cancelled(run))
 			return err_text(e, -ECANCELED, "lock network \"%s\": cancelled",
 					run->conf->name);
-		r = lock_acquire(run->cni->state_dir, run->conf->name, RUN_LOCK_HOLDER, exclusive,
-				 slice, ret_fd, e);
+		r = fd >= 0 ? 0
+			    : lock_acquire(run->cni->state_dir, run->conf->name, RUN_LOCK_HOLDER,
+					   exclusive, slice, &fd, e);
+		if (r >= 0 && !exclusive)
+			r = lock_attachment(fd, run->at.container_id, run->at.ifname, slice, e);
 	} while (r < 0 && err_wire(e) == HW_CNI_TRY_AGAIN && !time_has_passed(deadline));
-	return r;
+	if (r < 0)
+		return r;
+	*ret_fd = take_fd(fd);
+	return 0;
 }
 
 /* ---- one plugin ---------------------------------------------------------------- */
@@ -308,13 +316,17 @@ int hw_add(const struct hw_cni *cni, const struct hw_conf *conf, const struct hw
 	r = run_lock(&run, false, &lock, e);
 	if (r < 0)
 		return r;
-	earlier = (flags & HW_ADD_UNDO) && has_cache_file(&run);
+	earlier = has_cache_file(&run);
 	r = add_list(&run, &paths, &result, e);
+	if (r < 0 && !(flags & HW_ADD_UNDO))
+		return r;
 	if (r < 0) {
 		if (earlier)
 			add_detail(e, "not undone",
 				   "the cache has an entry of an earlier ADD; run DEL first");
-		else if (flags & HW_ADD_UNDO)
+		else if (err_wire(e) == HW_CNI_ALREADY_ATTACHED)
+			add_detail(e, "not undone", "the attachment of an earlier ADD is kept");
+		else
 			undo_add(&run, result, e);
 		return r;
 	}

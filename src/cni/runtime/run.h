@@ -37,7 +37,8 @@ void run_done(struct run *run);
 
 /*
  * Acquires the network's lock, see lock_acquire(); closing *ret_fd releases it.
- * @exclusive: true for GC; false for ADD and DEL, which share the lock
+ * @exclusive: true for GC; false for ADD and DEL, which share the lock and also acquire that of
+ *             the attachment, see lock_attachment()
  *
  * Return: 0, or a negative errno: CNI code 11 on timeout, -ECANCELED if cancelled
  */

@@ -459,6 +459,22 @@ static void failed_add_is_undone(void **state)
 		   "{\"cniVersion\":\"1.0.0\",\"ips\":[{\"address\":\"10.0.0.2/24\"}]}");
 }
 
+/* The cache file of the first ADD was lost, but the plugin has a record of the attachment. */
+static void refused_add_is_not_undone(void **state)
+{
+	AUTO(fixture_done)
+	struct fixture f =
+		fixture(state, GOOD,
+			"note $CNI_COMMAND $N; echo '{\"code\":1017,\"msg\":\"attached\"}'; "
+			"exit 1");
+
+	assert_int_equal(hw_add(f.cni, f.conf, &f.at, HW_ADD_UNDO, NULL, &f.e), -EEXIST);
+	assert_int_equal(hw_err_wire(&f.e), HW_CNI_ALREADY_ATTACHED);
+	assert_string_equal(f.e.msg, "plugin type=\"b\" failed (add): attached");
+	assert_string_equal(f.e.details, "not undone: the attachment of an earlier ADD is kept");
+	assert_notes(f.p, "ADD a\nADD b\n");
+}
+
 static void undo_that_fails(void **state)
 {
 	AUTO(fixture_done) struct fixture f = fixture(state, GOOD, BAD);
@@ -567,6 +583,23 @@ static void waits_for_a_gc(void **state)
 	assert_ok(hw_check(f.cni, f.conf, &f.at, &f.e), f.e);
 }
 
+static void waits_for_same_attachment(void **state)
+{
+	AUTO(fixture_done) struct fixture f = fixture(state, GOOD, GOOD);
+	autoclose int lock = -1;
+
+	assert_ok(lock_acquire(f.p->state, "n", RUN_LOCK_HOLDER, false, TIME_NEVER, &lock, &f.e),
+		  f.e);
+	assert_ok(lock_attachment(lock, "c1", "eth0", TIME_NEVER, &f.e), f.e);
+	assert_true(hw_add(f.cni, f.conf, &f.at, 0, NULL, &f.e) < 0);
+	assert_int_equal(hw_err_wire(&f.e), HW_CNI_TRY_AGAIN);
+	assert_true(hw_del(f.cni, f.conf, &f.at, &f.e) < 0);
+	assert_int_equal(hw_err_wire(&f.e), HW_CNI_TRY_AGAIN);
+	assert_notes(f.p, "");
+	f.at.ifname = "eth1";
+	assert_ok(hw_add(f.cni, f.conf, &f.at, 0, NULL, &f.e), f.e);
+}
+
 /* ---- a single plugin -------------------------------------------------------------------------- */
 
 static void single_plugin(void **state)
@@ -639,6 +672,8 @@ static const struct CMUnitTest tests[] = {
 	PLACE_TEST("run: if requested, a failed ADD is undone by a DEL of the whole list",
 		   failed_add_is_undone),
 	PLACE_TEST("run: an undo that fails is reported in the details", undo_that_fails),
+	PLACE_TEST("run: an ADD that a plugin refuses with code 1017 is not undone",
+		   refused_add_is_not_undone),
 	PLACE_TEST("run: a repeated ADD that fails does not delete the first attachment",
 		   second_add_is_not_undone),
 	PLACE_TEST("run: a failed ADD is undone even if there is an empty cache file",
@@ -648,6 +683,9 @@ static const struct CMUnitTest tests[] = {
 	PLACE_TEST("run: ADD and DEL wait for a GC and fail with code 11 on timeout; CHECK does "
 		   "not wait",
 		   waits_for_a_gc),
+	PLACE_TEST("run: ADD and DEL wait for a call of the same attachment and fail with code 11 "
+		   "on timeout",
+		   waits_for_same_attachment),
 	PLACE_TEST("run: ADD, CHECK and DEL accept a single plugin's configuration", single_plugin),
 	PLACE_TEST("run: errors of a single plugin have no prefix", single_errors_are_bare),
 };

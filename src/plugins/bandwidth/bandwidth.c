@@ -2,9 +2,9 @@
 /*
  * plugins/bandwidth/bandwidth.c - the bandwidth plugin: rate limits for a pod's traffic
  *
- * What:  traffic to the pod is limited where it leaves the host: on the link of the host
- *        to which the pod's interface is connected. Traffic from the pod is limited where
- *        it leaves the pod: on the pod's own interface.
+ * What:  traffic to the pod is limited where it leaves the host: on the peer of the pod's
+ *        interface, or on the pod's tap. Traffic from the pod is limited where it leaves
+ *        the pod: on the pod's own interface.
  * How:   each of these two links gets a root qdisc (net/tc/tc.h), which the kernel deletes
  *        together with the link. A pod that may change its own network could delete the
  *        qdisc on its interface. For such pods there is "egress": "ifb": all packets that
@@ -91,9 +91,17 @@ static int find_peer(struct pod_links *links, const struct hw_result *result, st
 	return err_text(e, -ENODEV, "no veth peer of container interface found in host ns");
 }
 
+/* A tap belongs to one pod, in contrast to other links of the host, unless it is the lower link of
+ * the pod's interface. */
+static bool is_tap_of_pod(const struct link *link, const struct link *pod)
+{
+	return (str_equal(link->kind, "tun") || str_equal(link->kind, "macvtap") ||
+		str_equal(link->kind, "ipvtap")) &&
+	       link->index != pod->parent;
+}
+
 /* Return: 1 if found, 0 if not */
-static int find_named_link(struct pod_links *links, const struct hw_result *result,
-			   struct hw_err *e)
+static int find_tap(struct pod_links *links, const struct hw_result *result, struct hw_err *e)
 {
 	for (size_t i = 0; i < result->n_ifaces; i++) {
 		struct link link;
@@ -103,7 +111,7 @@ static int find_named_link(struct pod_links *links, const struct hw_result *resu
 		int r = link_find(links->nl, result->ifaces[i].name, &link, e);
 		if (r < 0)
 			return r;
-		if (r == 0 || str_equal(link.kind, "bridge") || str_equal(link.kind, "ifb"))
+		if (r == 0 || !is_tap_of_pod(&link, &links->pod))
 			continue;
 		links->host = link;
 		return 1;
@@ -112,8 +120,8 @@ static int find_named_link(struct pod_links *links, const struct hw_result *resu
 }
 
 /* If the pod's interface has a peer, the peer is the host link; it must be in prevResult, as in
- * upstream. Otherwise the host link is the first link of the host that prevResult names and that is
- * neither a bridge nor an ifb, for example a tap. */
+ * upstream. Otherwise the host link is the first tap of the host that prevResult names. Other links
+ * may be shared, such as the uplink of a macvlan: a limit would affect all pods. */
 static int find_host_link(struct pod_links *links, const struct hw_call *call, struct hw_err *e)
 {
 	struct hw_err why;
@@ -128,7 +136,7 @@ static int find_host_link(struct pod_links *links, const struct hw_call *call, s
 	if (r >= 0 && links->pod.parent &&
 	    (str_equal(links->pod.kind, "veth") || str_equal(links->pod.kind, "netkit")))
 		return find_peer(links, call->prev, e);
-	r = find_named_link(links, call->prev, e);
+	r = find_tap(links, call->prev, e);
 	if (r != 0)
 		return r < 0 ? r : 0;
 	if (links->pod.index)

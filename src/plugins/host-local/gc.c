@@ -201,8 +201,11 @@ static int remove_strays(struct gc_sweep *s, struct hw_err *e)
 	/* Remove from the end: the owner's last entry gets the name of a removed entry. */
 	for (size_t i = 0; r >= 0 && i < s->dirs.n; i++)
 		for (size_t j = strays[i].names.n; j-- > 0;)
-			if (is_stray(&strays[i], strays[i].names.v[j]) && removed >= 0)
+			if (is_stray(&strays[i], strays[i].names.v[j]) && removed >= 0) {
 				removed = index_remove_entry(strays[i].dir, strays[i].names.v[j]);
+				/* the lease may exist, and name only the container */
+				lease_set_incomplete(s->store);
+			}
 	for (size_t i = 0; i < s->dirs.n; i++)
 		hw_strings_free(&strays[i].names);
 	if (removed < 0)

@@ -114,6 +114,12 @@ int lease_lock(struct lease_store *store, struct hw_err *e)
 	return 0;
 }
 
+void lease_set_incomplete(struct lease_store *store)
+{
+	store->index_complete = false;
+	(void)futimens(store->dir, NULL);
+}
+
 void lease_close(struct lease_store *store)
 {
 	static const struct timespec complete[2] = { { .tv_sec = INDEX_COMPLETE_MTIME },
@@ -368,7 +374,7 @@ static int release_indexed(const struct lease_store *store, int dir,
 		if (r < 0)
 			return err_set(e, r, "read a lease of container %s in %s",
 				       owner->container_id, store->path);
-		if (r == LEASE_OWNED || r == LEASE_EMPTY) {
+		if (r == LEASE_OWNED || r == LEASE_ID_ONLY || r == LEASE_EMPTY) {
 			r = lease_unlink(store, &ip, e);
 			if (r < 0)
 				return r;
@@ -419,14 +425,22 @@ static int release_matching(const struct lease_store *store, const struct lease_
 	return released;
 }
 
-/* As in upstream, leases that name only the container are released only if no lease in the list
- * names the interface too. */
+/* Releases the owner's leases among a list. As in upstream, leases that name only the container are
+ * released only if no lease names the interface too.
+ * @released: number of leases that were already released; updated */
 static int release_listed(const struct lease_store *store, const struct lease_owner *owner,
-			  const struct ip_list *list, struct hw_err *e)
+			  const struct ip_list *list, int *released, struct hw_err *e)
 {
 	int r = release_matching(store, owner, list, LEASE_OWNED, e);
 
-	return r ? r : release_matching(store, owner, list, LEASE_ID_ONLY, e);
+	if (r < 0)
+		return r;
+	*released += r;
+	if (*released)
+		return 0;
+	r = release_matching(store, owner, list, LEASE_ID_ONLY, e);
+	*released += r > 0 ? r : 0;
+	return r < 0 ? r : 0;
 }
 
 int lease_release_all(struct lease_store *store, const struct lease_owner *owner,
@@ -438,11 +452,10 @@ int lease_release_all(struct lease_store *store, const struct lease_owner *owner
 	int released = release_in_all_dirs(store, owner, &unfinished, e);
 	if (released < 0)
 		return released;
-	int r = released ? release_matching(store, owner, known, LEASE_OWNED, e)
-			 : release_listed(store, owner, known, e);
+	int r = release_listed(store, owner, known, &released, e);
 	if (r < 0)
 		return r;
-	if (!unfinished && (known->n > 0 || store->index_complete))
+	if (!unfinished && (store->index_complete || (known->n > 0 && released)))
 		return 0;
 	r = scan(store, owner, &owned, &empty, e);
 	if (r < 0)
@@ -450,7 +463,7 @@ int lease_release_all(struct lease_store *store, const struct lease_owner *owner
 	r = release_matching(store, owner, &empty, LEASE_EMPTY, e);
 	if (r < 0)
 		return r;
-	r = release_listed(store, owner, &owned, e);
+	r = release_listed(store, owner, &owned, &released, e);
 	return r < 0 ? r : check_index(store, e);
 }
 

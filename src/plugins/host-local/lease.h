@@ -62,6 +62,8 @@ int lease_open(struct lease_store *store, const char *data_dir, const char *netw
 /* Acquire the lock, which excludes all other writers, including upstream's plugin, until
  * lease_close(). A timeout is an error with CNI code 11. */
 int lease_lock(struct lease_store *store, struct hw_err *e);
+/* Note that a lease may have no index entry. */
+void lease_set_incomplete(struct lease_store *store);
 void lease_close(struct lease_store *store);
 
 /* ---- one lease ------------------------------------------------------------------------ */
@@ -130,8 +132,8 @@ int lease_has_any(const struct lease_store *store, const struct lease_owner *own
 
 /*
  * Release all leases of an owner: those in the index and those among @known. All files are read to
- * find more leases in two cases: if @known is empty and the index may be incomplete, and if the
- * index shows that an ADD of the owner did not finish.
+ * find more leases in two cases: if the index may be incomplete, and @known is empty or nothing was
+ * released; and if the index shows that an ADD of the owner did not finish.
  * @known: addresses that the owner has according to a previous result
  */
 int lease_release_all(struct lease_store *store, const struct lease_owner *owner,

@@ -141,9 +141,10 @@ static void release_without_index(void **state)
 	place_write(*state, "net/last_reserved_ip.0", "alice\r\neth0", 0600);
 	open_store(*state, &store);
 	assert_leases(&store, NULL, "10.1.0.2 10.1.0.3 10.1.0.4");
-	release_all(&store, &alice, "10.9.0.1"); /* with a known address there is no scan */
+	place_write(*state, "net/10.1.0.9", "alice\r\neth0", 0600);
+	release_all(&store, &alice, "10.1.0.9"); /* a known lease is released: there is no scan */
 	assert_leases(&store, NULL, "10.1.0.2 10.1.0.3 10.1.0.4");
-	release_all(&store, &alice, NULL);
+	release_all(&store, &alice, "10.1.0.9");
 	assert_leases(&store, NULL, "10.1.0.3");
 	release_all(&store, &alice, NULL);
 	assert_leases(&store, NULL, "");

@@ -2,8 +2,9 @@
 /*
  * plugins/tuning/backup.c - saves and restores the values from before tuning
  *
- * What:  the backup file is DATADIR/<container>_<interface>.json, in upstream's format:
- *        an object with the former values of the attributes that were changed.
+ * What:  the former values of the attributes that were changed are in the attachment
+ *        record, and in the backup file DATADIR/<container>_<interface>.json, in
+ *        upstream's format.
  */
 #include "plugins/tuning/tuning.h"
 
@@ -24,7 +25,7 @@
 
 #define BACKUP_MAX 65536
 
-static const struct hw_field backup_fields[] = {
+const struct hw_field tuning_backup_fields[] = {
 	{ "mac", HW_STRING, HW_AT(struct tuning_backup, mac) },
 	{ "promisc", HW_BOOL, HW_AT(struct tuning_backup, promisc),
 	  .has = HW_HAS(struct tuning_backup, has_promisc) },
@@ -58,7 +59,8 @@ int tuning_backup_read(const struct hw_call *call, struct tuning_backup *ret, st
 	int r = file_read_if_exists(AT_FDCWD, path, BACKUP_MAX, &text, e);
 	if (r <= 0)
 		return r;
-	if (hw_field_decode(backup_fields, str_or(text.data, ""), text.len, ret, &malformed) < 0)
+	if (hw_field_decode(tuning_backup_fields, str_or(text.data, ""), text.len, ret,
+			    &malformed) < 0)
 		*ret = (struct tuning_backup){ 0 };
 	return 1;
 }
@@ -66,7 +68,7 @@ int tuning_backup_read(const struct hw_call *call, struct tuning_backup *ret, st
 int tuning_backup_write(const struct hw_call *call, const struct tuning_backup *b, struct hw_err *e)
 {
 	autofree char *path = format_backup_path(call);
-	autofree char *json = hw_field_encode(backup_fields, b, HW_JSON_PRETTY);
+	autofree char *json = hw_field_encode(tuning_backup_fields, b, HW_JSON_PRETTY);
 	AUTO(buf_done) struct buf text = { 0 };
 
 	/* Reduce the indentation to one space, as in upstream. */
@@ -106,7 +108,7 @@ void tuning_backup_fill(struct tuning_backup *b, const struct tuning *t, const s
 
 void tuning_backup_done(struct tuning_backup *b)
 {
-	hw_field_clear(backup_fields, b);
+	hw_field_clear(tuning_backup_fields, b);
 }
 
 /* ---- restoring ------------------------------------------------------------------------------- */
@@ -154,13 +156,13 @@ static int restore_link(int netns, const char *ifname, const struct tuning_backu
 	return ignore_permanent(rtnl_commit(nl, e));
 }
 
-int tuning_restore(const struct hw_call *call, const struct hw_map *sysctl,
+int tuning_restore(const char *netns_path, const char *ifname, const struct hw_map *sysctl,
 		   const struct tuning_backup *b, struct hw_err *e)
 {
 	autoclose int netns = -1;
 	struct hw_err failed;
 
-	int r = netns_open(call->netns, &netns, e);
+	int r = netns_open(netns_path, &netns, e);
 	if (r < 0)
 		return ignore_permanent(r);
 	for (size_t i = sysctl->n; i-- > 0;) {
@@ -171,7 +173,7 @@ int tuning_restore(const struct hw_call *call, const struct hw_map *sysctl,
 			r = failed.code;
 		}
 	}
-	if (restore_link(netns, call->ifname, b, &failed) < 0 && r >= 0) {
+	if (restore_link(netns, ifname, b, &failed) < 0 && r >= 0) {
 		*e = failed;
 		r = failed.code;
 	}

@@ -5,12 +5,16 @@
  * What:  ADD changes sysctls and attributes, and passes the previous result on, with
  *        the new MAC address in it. CHECK verifies that the values have not changed
  *        since. DEL restores the former values if the namespace still exists.
- * How:   the former attributes are saved in the same file and format as in upstream,
+ * How:   the former values are saved in the attachment record. The attributes are also
+ *        saved in the same file and format as in upstream,
  *        DATADIR/<container>_<interface>.json, so that upstream's DEL can undo our
- *        ADD, and our DEL can undo upstream's ADD. The former values of sysctls, which
- *        upstream does not restore, are saved in the attachment record.
+ *        ADD, and our DEL can undo upstream's ADD.
  * Rules: DEL succeeds if the interface or the namespace no longer exists. It fails
  *        only if a later DEL may succeed.
+ *        The name of the file does not contain the network. If another network has a
+ *        record of the interface, the file belongs to that network, and is neither
+ *        written nor removed. A DEL without a record, whose prevResult names the
+ *        interface, uses the file in any case: the network may have been renamed.
  */
 #include <errno.h>
 
@@ -20,6 +24,9 @@
 #include "base/json/field.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "cni/lock.h"
+#include "cni/plugin/attach.h"
+#include "cni/plugin/record.h"
 #include "net/netns.h"
 #include "net/rtnl/link.h"
 #include "net/rtnl/rtnl.h"
@@ -29,12 +36,25 @@
 /* hw_call.created: our part of the attachment record */
 struct tuning_record {
 	struct hw_map sysctl; /* former values by path */
+	struct tuning_backup link;
+	bool has_link; /* false if no attribute was changed, and in records of 0.1.0 */
 };
 
 static const struct hw_field tuning_record_fields[] = {
 	{ "sysctl", HW_MAP, HW_AT(struct tuning_record, sysctl) },
+	{ "link", HW_OBJECT, HW_AT(struct tuning_record, link), .sub = tuning_backup_fields,
+	  .has = HW_HAS(struct tuning_record, has_link) },
 	{ 0 },
 };
+
+/* Does the backup file belong to an attachment in another network? */
+static bool is_file_of_other_network(const struct hw_call *call)
+{
+	autofree char *state_dir = state_dir_default();
+
+	return record_in_other_network(state_dir, "tuning", call->network, call->container_id,
+				       call->ifname);
+}
 
 static bool has_key(const struct hw_map *map, const char *key)
 {
@@ -75,9 +95,9 @@ static int open_link(struct tuning_target *target, const char *ifname, struct hw
 	return r < 0 ? r : link_get(target->nl, ifname, &target->link, e);
 }
 
-/* Saves the former values in the record, before any sysctl is changed. */
-static int record_sysctls(struct hw_call *call, const struct tuning_target *target,
-			  const struct tuning *t, struct hw_err *e)
+/* Saves the former values in the record, before anything is changed. */
+static int record_values(struct hw_call *call, const struct tuning_target *target,
+			 const struct tuning *t, struct hw_err *e)
 {
 	struct tuning_record *record = call->created;
 
@@ -90,17 +110,21 @@ static int record_sysctls(struct hw_call *call, const struct tuning_target *targ
 		if (value && !has_key(&record->sysctl, t->sysctls[i].path))
 			add_value(&record->sysctl, t->sysctls[i].path, value);
 	}
+	record->has_link = tuning_has_attributes(t);
+	if (record->has_link)
+		tuning_backup_fill(&record->link, t, &target->link);
 	return hw_record_save(call, e);
 }
 
 static int change_link(struct hw_call *call, struct tuning_target *target, const struct tuning *t,
 		       struct hw_err *e)
 {
-	AUTO(tuning_backup_done) struct tuning_backup backup = { 0 };
+	const struct tuning_record *record = call->created;
 	char mac[HW_MAC_TEXT];
+	int r = 0;
 
-	tuning_backup_fill(&backup, t, &target->link);
-	int r = tuning_backup_write(call, &backup, e);
+	if (!is_file_of_other_network(call))
+		r = tuning_backup_write(call, &record->link, e);
 	if (r < 0)
 		return r;
 	if (t->mac.len)
@@ -130,7 +154,7 @@ static int change_link(struct hw_call *call, struct tuning_target *target, const
 static int apply_changes(struct hw_call *call, struct tuning_target *target, const struct tuning *t,
 			 struct hw_err *e)
 {
-	int r = record_sysctls(call, target, t, e);
+	int r = record_values(call, target, t, e);
 
 	for (size_t i = 0; r >= 0 && i < t->n_sysctls; i++)
 		r = sysctl_write(target->netns, t->sysctls[i].path, t->sysctls[i].value, e);
@@ -170,15 +194,33 @@ static int tuning_add(struct hw_call *call, struct hw_err *e)
 
 /* ---- DEL ------------------------------------------------------------------------------------ */
 
+static bool is_named_by_result(const struct hw_call *call)
+{
+	for (size_t i = 0; call->prev && i < call->prev->n_ifaces; i++)
+		if (!str_empty(call->prev->ifaces[i].sandbox) &&
+		    str_equal(call->prev->ifaces[i].name, call->ifname))
+			return true;
+	return false;
+}
+
+/* The undo of a failed ADD uses only what that ADD has saved: the file may be that of an earlier ADD
+ * by upstream's plugin. */
 static int tuning_del(struct hw_call *call, struct hw_err *e)
 {
 	const struct tuning_record *record = call->created;
-	AUTO(tuning_backup_done) struct tuning_backup backup = { 0 };
+	AUTO(tuning_backup_done) struct tuning_backup from_file = { 0 };
+	bool renamed = !call->recorded && is_named_by_result(call);
+	const char *netns = renamed ? attach_requested_netns(call) : call->netns;
+	bool use_file = record->has_link || !str_equal(call->command, "ADD");
+	int r = 0;
 
-	int r = tuning_backup_read(call, &backup, e);
-	if (r >= 0 && !str_empty(call->netns))
-		r = tuning_restore(call, &record->sysctl, &backup, e);
-	return r < 0 ? r : tuning_backup_remove(call, e);
+	use_file = use_file && (renamed || !is_file_of_other_network(call));
+	if (use_file && !record->has_link)
+		r = tuning_backup_read(call, &from_file, e);
+	if (r >= 0 && !str_empty(netns))
+		r = tuning_restore(netns, call->ifname, &record->sysctl,
+				   record->has_link ? &record->link : &from_file, e);
+	return r < 0 || !use_file ? r : tuning_backup_remove(call, e);
 }
 
 /* ---- CHECK ----------------------------------------------------------------------------------- */

@@ -73,7 +73,7 @@ AUTO_VALUE_DEFINE(tuning_done, struct tuning);
 
 /* ---- the former values: backup.c ----------------------------------------------------------- */
 
-/* Content of the backup file: attributes of the interface before tuning */
+/* Attributes of the interface before tuning, in the attachment record and in the backup file */
 struct tuning_backup {
 	char *mac; /* NULL: not saved */
 	bool has_promisc, promisc;
@@ -83,7 +83,9 @@ struct tuning_backup {
 	int txqlen;
 };
 
-/* Read the backup file that the ADD wrote. A malformed file is treated as empty.
+extern const struct hw_field tuning_backup_fields[];
+
+/* Read the backup file that an ADD wrote. A malformed file is treated as empty.
  * Return: 1 if the file exists, 0 if not */
 int tuning_backup_read(const struct hw_call *call, struct tuning_backup *ret, struct hw_err *e);
 int tuning_backup_write(const struct hw_call *call, const struct tuning_backup *b,
@@ -98,7 +100,7 @@ void tuning_backup_done(struct tuning_backup *b);
  * interface or sysctl that no longer exists, and a value that the kernel refuses, are not errors.
  * @sysctl: former values by path
  */
-int tuning_restore(const struct hw_call *call, const struct hw_map *sysctl,
+int tuning_restore(const char *netns, const char *ifname, const struct hw_map *sysctl,
 		   const struct tuning_backup *b, struct hw_err *e);
 
 AUTO_VALUE_DEFINE(tuning_backup_done, struct tuning_backup);
