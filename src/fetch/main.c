@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/json/value.h"
 #include "base/os/child.h"
 #include "base/os/file.h"
 #include "base/os/helper.h"
@@ -35,6 +36,8 @@ int main(int argc, char **argv)
 		      stderr);
 		return 2;
 	}
+	value_seed();
+	value_wipe_freed(); /* the job contains credentials */
 	file_open_missing_stdio(O_PATH);
 	sigaction(SIGPIPE, &(struct sigaction){ .sa_handler = SIG_IGN }, NULL);
 	if (helper_end_on_eof(HELPER_SOCKET, &e) < 0) {

@@ -386,7 +386,7 @@ static int handle_events(struct supervisor *s, struct hw_err *e)
 	return r;
 }
 
-/* A fetcher that exits before the job arrives is ignored: do_job() starts another fetcher. */
+/* A fetcher that exits before the job arrives is ignored: send_job() starts another fetcher. */
 static int wait_for_job(struct supervisor *s, struct job_message *m, struct fetch_job *job,
 			struct hw_err *e)
 {
@@ -404,8 +404,7 @@ static int wait_for_job(struct supervisor *s, struct job_message *m, struct fetc
 	}
 }
 
-/* Return: 0: all layers are complete and reported; or negative errno */
-static int do_job(struct supervisor *s, struct job_message *m, struct hw_err *e)
+static int send_job(struct supervisor *s, const struct job_message *m, struct hw_err *e)
 {
 	int r = 0;
 
@@ -414,9 +413,14 @@ static int do_job(struct supervisor *s, struct job_message *m, struct hw_err *e)
 	if (r == 0)
 		r = job_send(helper_socket(s->fetcher), m->type, m->data.data, m->data.len, m->fd,
 			     s->job->idle_ms, e);
-	erase_job_message(m);
-	if (r < 0)
-		return err_ctx(e, "%s %s", job_verb(s->job), s->job->reference);
+	return r < 0 ? err_ctx(e, "%s %s", job_verb(s->job), s->job->reference) : 0;
+}
+
+/* Return: 0: all layers are complete and reported; or negative errno */
+static int run_job(struct supervisor *s, struct hw_err *e)
+{
+	int r;
+
 	while (!(s->has_plan && s->done == s->n)) {
 		r = handle_events(s, e);
 		if (r < 0)
@@ -432,6 +436,7 @@ int supervisor_run(int daemon)
 	AUTO(supervisor_done)
 	struct supervisor s = { .job = &job, .daemon = daemon };
 	struct hw_err e, ignored;
+	int r;
 
 	helper_fork(fetcher_run, NULL, NULL, 0, &s.fetcher, &ignored);
 	if (wait_for_job(&s, &m, &job, &e) < 0) {
@@ -439,7 +444,13 @@ int supervisor_run(int daemon)
 			fprintf(stderr, "hawser-fetch: %s\n", e.msg);
 		return 2;
 	}
-	if (do_job(&s, &m, &e) == 0)
+	r = send_job(&s, &m, &e);
+	/* the unpackers are copies of this process and must not contain the credentials */
+	erase_job_message(&m);
+	job_wipe(&job);
+	if (r == 0)
+		r = run_job(&s, &e);
+	if (r == 0)
 		return 0;
 	job_send_failed(daemon, &e, job.idle_ms, &ignored);
 	return 1;
