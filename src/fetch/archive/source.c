@@ -82,7 +82,7 @@ static int resolve(struct source *source, struct resolved_image *ret_image, stru
 	/* at its first use OpenSSL reads its configuration file, which the sandbox would prevent */
 	sha256_free(sha256_new());
 	if (!source->job->unconfined)
-		r = confine_reader(e);
+		r = confine(CONFINE_READER, -1, e);
 	if (r < 0)
 		r = err_replace(e, -EINVAL, -EIO); /* the request is not wrong */
 	if (r == 0)

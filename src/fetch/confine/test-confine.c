@@ -43,7 +43,7 @@ static int run_confined(int (*body)(int root))
 	pid = fork();
 	assert_true(pid >= 0);
 	if (pid == 0)
-		_exit(confine(root, &e) < 0 ? 100 : body(root));
+		_exit(confine(CONFINE_UNPACKER, root, &e) < 0 ? 100 : body(root));
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(remove_tree(AT_FDCWD, path, &e), 0);
 	assert_true(WIFEXITED(status));
@@ -94,6 +94,53 @@ static void test_create(void **state)
 	(void)state;
 	needs_root();
 	assert_int_equal(run_confined(try_create), 0);
+}
+
+/* A device can be created, but not be opened: by its path, through the descriptor of the root, or
+ * through the current directory. */
+static int try_device(int root)
+{
+	static const mode_t types[] = { S_IFCHR, S_IFBLK };
+
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
+		/* 1:3 is /dev/null as a character device, and a RAM disk as a block device */
+		if (mknodat(root, "device", types[i] | 0666, makedev(1, 3)) < 0)
+			return 1;
+		if (open("/device", O_RDONLY | O_CLOEXEC) >= 0 || errno != EACCES)
+			return 2;
+		if (openat(root, "device", O_RDONLY | O_CLOEXEC) >= 0 || errno != EACCES)
+			return 3;
+		if (openat(AT_FDCWD, "device", O_RDONLY | O_CLOEXEC) >= 0 || errno != EACCES)
+			return 4;
+		if (unlinkat(root, "device", 0) < 0)
+			return 5;
+	}
+	return 0;
+}
+
+static void test_device(void **state)
+{
+	(void)state;
+	needs_root();
+	assert_int_equal(run_confined(try_device), 0);
+}
+
+/* Finds every open descriptor of a directory, and tries it. */
+static int try_descriptors(int root)
+{
+	if (mknodat(root, "device", S_IFCHR | 0666, makedev(1, 3)) < 0)
+		return 1;
+	for (int fd = 0; fd < 1024; fd++)
+		if (openat(fd, "device", O_RDONLY | O_CLOEXEC) >= 0)
+			return 2;
+	return 0;
+}
+
+static void test_descriptors(void **state)
+{
+	(void)state;
+	needs_root();
+	assert_int_equal(run_confined(try_descriptors), 0);
 }
 
 /* System calls that are forbidden to every confined process. */
@@ -168,7 +215,7 @@ static int try_reader(void)
 
 	if (file < 0 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return 1;
-	if (confine_reader(&e) < 0)
+	if (confine(CONFINE_READER, -1, &e) < 0)
 		return 2;
 	if (pread(file, &byte, 1, 0) != 1 || send_byte(pair[0]) != 1 ||
 	    read(pair[1], &byte, 1) != 1)
@@ -202,6 +249,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		{ "confine: the process sees only the layer's root", test_outside },
 		{ "confine: files, devices and overlayfs attributes can be created", test_create },
+		{ "confine: an unpacker cannot open a device that it has created", test_device },
+		{ "confine: an unpacker has no descriptor through which it can open a device",
+		  test_descriptors },
 		{ "confine: system calls for sockets, mounts and new processes fail with ENOSYS",
 		  test_calls },
 		{ "confine: a process that reads an archive can use only threads and file "
