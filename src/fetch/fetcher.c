@@ -21,6 +21,8 @@
 #include "base/str.h"
 #include "base/time.h"
 #include "fetch/codec/decompress.h"
+#include "fetch/codec/sha256.h"
+#include "fetch/confine/confine.h"
 #include "fetch/http/http.h"
 #include "fetch/source/source.h"
 #include "fetch/unpack/disk-space.h"
@@ -93,8 +95,9 @@ static int set_limit(int resource, rlim_t max, struct hw_err *e)
 }
 
 /* Switching from root to another user drops all capabilities, permanently. */
-static int drop_privileges(uint32_t uid, struct hw_err *e)
+static int drop_privileges(const struct fetch_job *job, struct hw_err *e)
 {
+	uint32_t uid = job->uid;
 	pid_t parent = getppid();
 	int r;
 
@@ -108,7 +111,11 @@ static int drop_privileges(uint32_t uid, struct hw_err *e)
 		return err_set(e, -errno, "drop privileges");
 	/* again, as the new user: the change has cleared the parent-death signal */
 	r = helper_end_with_parent(parent, e);
-	return r < 0 ? r : helper_end_on_eof(HELPER_SOCKET, e);
+	if (r == 0)
+		r = helper_end_on_eof(HELPER_SOCKET, e);
+	if (r < 0 || job->unconfined)
+		return r;
+	return confine(job->image > 0 ? CONFINE_READER : CONFINE_CLIENT, -1, e);
 }
 
 /* ---- messages -------------------------------------------------------------- */
@@ -324,7 +331,7 @@ static int resolve_and_send_image(struct fetcher *f, struct hw_err *e)
 		f->source = archive_source_new(&f->job, f->archive);
 	if (r < 0)
 		return r;
-	r = drop_privileges(f->job.uid, e);
+	r = drop_privileges(&f->job, e);
 	if (r < 0)
 		return err_replace(e, -EINVAL, -EIO); /* the request is not wrong */
 	r = f->source->resolve(f->source, &f->image, e);
@@ -351,6 +358,7 @@ int fetcher_run(void *unused)
 	f.socket = HELPER_SOCKET;
 	pthread_mutex_init(&f.lock, NULL);
 	http_preload();
+	sha256_free(sha256_new()); /* at its first use OpenSSL reads its configuration file */
 	if (get_job(&f, &e) == 0 && resolve_and_send_image(&f, &e) == 0 &&
 	    serve_requests(&f, &e) == 0)
 		return 0;

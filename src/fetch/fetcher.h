@@ -6,7 +6,8 @@
  *        layers, each in its own thread, into the pipe that came with the request
  *        (image/protocol/job.h).
  * Rules: the fetcher reads the host's files first, then switches to an unprivileged user without
- *        capabilities. It writes only to file descriptors that it has received.
+ *        capabilities, and is confined (confine.h). It writes only to file descriptors that it has
+ *        received.
  *        An error is sent before the pipe is closed, so that it arrives before the unpacker's error
  *        about a truncated archive.
  */

@@ -6,12 +6,13 @@ The registry stops in the middle of a layer, so all processes of the pull wait w
 """
 import contextlib
 import pathlib
+import socket
 import subprocess
 import threading
 
 import pytest
 
-from fetching import CONFIG, PLAN, Image, Puller
+from fetching import CONFIG, PLAN, Image, Puller, Server, make_authority, tls_context
 from layers import END, SANITIZED, member
 from waiting import LONG
 
@@ -82,7 +83,62 @@ def has_in_memory(pid, text):
 @pytest.mark.skipif(SANITIZED, reason="ASan quarantines freed memory, and its shadow memory is too large to read")
 @pytest.mark.parametrize("key", ["password", "identity_token", "registry_token"])
 def test_only_the_fetcher_has_credentials_in_its_memory(key, stalled):
-    pull = stalled(username="somebody", **{key: SECRET})
+    pull = stalled(username="user", **{key: SECRET})
     assert has_in_memory(pull.fetcher, SECRET)  # this test finds a secret where there is one
     assert not has_in_memory(pull.supervisor, SECRET)
     assert not has_in_memory(pull.unpacker, SECRET)
+
+
+def status_of(pid):
+    text = pathlib.Path("/proc/%d/status" % pid).read_text()
+    return dict(line.split(":\t", 1) for line in text.splitlines() if ":\t" in line)
+
+
+@pytest.mark.skipif(SANITIZED, reason="sanitizers need more system calls than the filters allow")
+@pytest.mark.parametrize("name", ["fetcher", "unpacker"])
+def test_a_process_that_parses_untrusted_input_has_a_seccomp_filter(name, stalled):
+    status = status_of(getattr(stalled(), name))
+    assert (status["Seccomp"], status["NoNewPrivs"]) == ("2", "1")
+
+
+# ---- what the fetcher still has to reach -------------------------------------------------------
+
+class NameServer:
+    """Answers every DNS question for an IPv4 address with 127.0.0.1."""
+
+    def __init__(self):
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.socket.bind(("127.0.0.1", 53))
+        self.asked = []
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self):
+        with contextlib.suppress(OSError):
+            while True:
+                query, client = self.socket.recvfrom(512)
+                end = query.index(b"\0", 12) + 5
+                is_ipv4 = query[end - 4:end - 2] == b"\0\1"
+                self.asked.append(query[13:end - 5])
+                answer = b"\xc0\x0c\0\1\0\1\0\0\0\x3c\0\4\x7f\0\0\1" if is_ipv4 else b""
+                self.socket.sendto(query[:2] + b"\x81\x80\0\1\0" + bytes([is_ipv4]) + b"\0\0\0\0" +
+                                   query[12:end] + answer, client)
+
+
+def test_a_registry_is_found_by_name(server, tmp_path):
+    names = NameServer()
+    pathlib.Path("/etc/resolv.conf").write_text("nameserver 127.0.0.1\n")
+    server.add(Image())
+    host = "registry.example:%s" % server.host.rpartition(":")[2]
+    result = Puller(tmp_path, plain_http=[host]).pull(host + "/app:latest")
+    names.socket.close()
+    assert result["resolved"]["host"] == host and any(b"registry" in name for name in names.asked)
+
+
+def test_a_certificate_authority_of_the_system_is_trusted(tmp_path):
+    authority = make_authority(tmp_path / "ca")
+    name = subprocess.run(["openssl", "x509", "-noout", "-hash", "-in", authority / "ca.crt"], check=True,
+                          stdout=subprocess.PIPE, text=True).stdout.strip()
+    pathlib.Path("/etc/ssl/certs/%s.0" % name).write_bytes((authority / "ca.crt").read_bytes())
+    with contextlib.closing(Server(tls=tls_context(authority))) as server:
+        server.add(Image())
+        assert Puller(tmp_path).pull(server.host + "/app:latest")["resolved"]["host"] == server.host

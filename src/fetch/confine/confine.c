@@ -25,14 +25,18 @@
 #include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <linux/sockios.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "fetch/confine/landlock.h"
 
 #if defined(__x86_64__)
 #define ARCHITECTURE AUDIT_ARCH_X86_64
@@ -49,18 +53,43 @@ static const int unpack_calls[] = {
 	SYS_utimensat,	SYS_fsetxattr, SYS_fgetxattr, SYS_flistxattr, SYS_sendmsg,
 };
 
-/* For reading an archive only: threads, and messages on the open socket. */
-static const int reader_calls[] = {
-	SYS_clone,
-	SYS_clone3,
-	SYS_set_robust_list,
-	SYS_rseq,
-	SYS_sendmsg,
-	SYS_recvmsg,
-	SYS_prlimit64,
-	SYS_sched_yield,
-	SYS_sched_getaffinity,
-	SYS_clock_nanosleep,
+/* For fetching: threads, and messages on the open socket. */
+#define THREAD_CALLS                                                                               \
+	SYS_clone, SYS_clone3, SYS_set_robust_list, SYS_rseq, SYS_sendmsg, SYS_recvmsg,            \
+		SYS_prlimit64, SYS_sched_yield, SYS_sched_getaffinity, SYS_clock_nanosleep
+
+static const int reader_calls[] = { THREAD_CALLS };
+
+/* For fetching from a registry: connections, and reading the files of the resolver and of TLS.
+ * libcurl, OpenSSL, the C library and its NSS modules make these calls. */
+static const int client_calls[] = {
+	THREAD_CALLS,	 SYS_connect,	    SYS_bind, /* a netlink socket */
+	SYS_getsockname, SYS_getpeername,   SYS_getsockopt, SYS_setsockopt,  SYS_sendto,
+	SYS_recvfrom,	 SYS_sendmmsg,	    SYS_shutdown,   SYS_socketpair,  SYS_pipe2,
+	SYS_eventfd2,	 SYS_epoll_create1, SYS_epoll_ctl,  SYS_epoll_pwait, SYS_pselect6,
+	SYS_writev,	 SYS_readv,	    SYS_openat,	    SYS_newfstatat,  SYS_statx,
+	SYS_readlinkat,	 SYS_faccessat,	    SYS_faccessat2, SYS_getdents64,  SYS_fadvise64,
+	SYS_uname,	 SYS_sysinfo,	    SYS_getuid,	    SYS_geteuid,     SYS_getgid,
+	SYS_getegid,	 SYS_getppid,
+#ifdef SYS_open /* calls that newer architectures lack */
+	SYS_open,	 SYS_stat,	    SYS_lstat,	    SYS_access,	     SYS_readlink,
+	SYS_select,	 SYS_pipe,	    SYS_epoll_wait,
+#endif
+};
+
+/* Calls that are allowed only if one argument has a certain value. */
+struct limited_call {
+	int call, argument;
+	uint32_t values[4];
+	size_t n;
+	int error; /* for other values */
+};
+
+/* AF_UNIX and AF_NETLINK: NSS modules. Other families would be a way to other parts of the kernel,
+ * and AF_VSOCK to the hypervisor. */
+static const struct limited_call client_limited[] = {
+	{ SYS_socket, 0, { AF_INET, AF_INET6, AF_UNIX, AF_NETLINK }, 4, EAFNOSUPPORT },
+	{ SYS_ioctl, 1, { FIONREAD, FIONBIO }, 2, ENOTTY },
 };
 
 static const int common_calls[] = {
@@ -103,6 +132,41 @@ static const int common_calls[] = {
 #endif
 };
 
+/* The files that fetching from a registry reads. All else, such as the certificates for individual
+ * registries, is read before the process is confined. */
+static const char *const client_files[] = {
+	/* certificate authorities, where Debian, Fedora, SUSE, Arch and Alpine have them */
+	"/etc/ssl/certs",
+	"/etc/ssl/cert.pem",
+	"/etc/ssl/openssl.cnf",
+	"/usr/lib/ssl",
+	"/usr/share/ca-certificates",
+	"/usr/local/share/ca-certificates",
+	"/etc/pki/tls/certs",
+	"/etc/pki/tls/cert.pem",
+	"/etc/pki/ca-trust/extracted",
+	"/etc/ca-certificates/extracted",
+	"/var/lib/ca-certificates",
+	/* the resolver; the directories contain the targets of /etc/resolv.conf, which are replaced
+	 * whenever the network changes */
+	"/etc/nsswitch.conf",
+	"/etc/resolv.conf",
+	"/etc/hosts",
+	"/etc/host.conf",
+	"/etc/gai.conf",
+	"/run/systemd/resolve",
+	"/run/resolvconf",
+	"/run/NetworkManager/resolv.conf",
+	"/run/NetworkManager/no-stub-resolv.conf",
+	/* NSS modules and the libraries that they use */
+	"/etc/ld.so.cache",
+	"/lib",
+	"/lib64",
+	"/usr/lib",
+	"/usr/lib64",
+	"/usr/local/lib",
+};
+
 /* ---- roles ------------------------------------------------------------------ */
 
 struct calls {
@@ -125,14 +189,25 @@ static const struct role {
 	uint64_t capabilities; /* kept */
 	uint64_t mount;	       /* attributes of the mount that becomes the root; 0: no such mount */
 	struct calls calls;    /* in addition to common_calls */
+	const struct limited_call *limited;
+	size_t n_limited;
+	const char *const *files; /* the only files that can be opened; NULL: any */
+	size_t n_files;
 } roles[] = {
+	[CONFINE_CLIENT] = { .calls = CALLS(client_calls),
+			     .limited = client_limited,
+			     .n_limited = ARRAY_SIZE(client_limited),
+			     .files = client_files,
+			     .n_files = ARRAY_SIZE(client_files) },
 	[CONFINE_READER] = { .calls = CALLS(reader_calls) },
 	[CONFINE_UNPACKER] = { .capabilities = CAPS_UNPACK,
 			       .mount = MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC,
 			       .calls = CALLS(unpack_calls) },
 };
 
-#define CALLS_MAX 128 /* of a role, common_calls included */
+#define CALLS_MAX   128 /* of a role, common_calls included */
+#define LIMITED_MAX 4
+#define LIMITED_LEN (2 + 2 * 4 + 1) /* instructions for a limited call */
 
 /* ---- root ------------------------------------------------------------------ */
 
@@ -188,7 +263,7 @@ static int drop_capabilities(uint64_t kept, struct hw_err *e)
 #define RETURN(value)  (struct sock_filter) BPF_STMT(BPF_RET | BPF_K, value)
 
 struct filter {
-	struct sock_filter program[5 + 2 * CALLS_MAX];
+	struct sock_filter program[5 + 2 * CALLS_MAX + LIMITED_MAX * LIMITED_LEN];
 	unsigned short n;
 };
 
@@ -200,25 +275,45 @@ static void allow_calls(struct filter *f, const struct calls *calls)
 	}
 }
 
-/* Allows common_calls and @more. A system call made for another architecture kills the process,
+/* The lower half of an argument: the kernel ignores the rest of an int. */
+#define LOAD_ARGUMENT(i)                                                                           \
+	(struct sock_filter) BPF_STMT(BPF_LD | BPF_W | BPF_ABS,                                    \
+				      offsetof(struct seccomp_data, args) + 8 * (uint32_t)(i))
+
+static void limit_call(struct filter *f, const struct limited_call *l)
+{
+	uint8_t rest = (uint8_t)(2 * l->n + 2);
+
+	f->program[f->n++] =
+		(struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)l->call, 0, rest);
+	f->program[f->n++] = LOAD_ARGUMENT(l->argument);
+	for (size_t i = 0; i < l->n; i++) {
+		f->program[f->n++] = NEXT_IF(l->values[i]);
+		f->program[f->n++] = RETURN(SECCOMP_RET_ALLOW);
+	}
+	f->program[f->n++] = RETURN(SECCOMP_RET_ERRNO | (uint32_t)l->error);
+}
+
+/* Allows common_calls and those of @role. A system call made for another architecture kills the process,
  * because its number means a different call. */
-static int set_seccomp_filter(const struct calls *more, struct hw_err *e)
+static int set_seccomp_filter(const struct role *role, struct hw_err *e)
 {
 	static const struct calls common = CALLS(common_calls);
 	struct filter f = { .n = 0 };
 	struct sock_fprog fprog = { .filter = f.program };
 
-	assert(common.n + more->n <= CALLS_MAX);
+	assert(common.n + role->calls.n <= CALLS_MAX && role->n_limited <= LIMITED_MAX);
 	f.program[f.n++] = LOAD(arch);
 	f.program[f.n++] = SKIP_IF(ARCHITECTURE);
 	f.program[f.n++] = RETURN(SECCOMP_RET_KILL_PROCESS);
 	f.program[f.n++] = LOAD(nr);
 	allow_calls(&f, &common);
-	allow_calls(&f, more);
+	allow_calls(&f, &role->calls);
+	for (size_t i = 0; i < role->n_limited; i++)
+		limit_call(&f, &role->limited[i]);
 	f.program[f.n++] = RETURN(SECCOMP_RET_ERRNO | ENOSYS);
 	fprog.len = f.n;
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
-	    syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &fprog) < 0)
+	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &fprog) < 0)
 		return err_set(e, -errno, "set the seccomp filter");
 	return 0;
 }
@@ -232,5 +327,9 @@ int confine(enum confine_role role, int root, struct hw_err *e)
 		r = enter_mount(root, to->mount, e);
 	if (r == 0)
 		r = drop_capabilities(to->capabilities, e);
-	return r < 0 ? r : set_seccomp_filter(&to->calls, e);
+	if (r == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		r = err_set(e, -errno, "set no_new_privs");
+	if (r == 0 && to->files)
+		r = landlock_allow_reading(to->files, to->n_files, e);
+	return r < 0 ? r : set_seccomp_filter(to, e);
 }

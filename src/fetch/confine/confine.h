@@ -2,8 +2,8 @@
 /*
  * fetch/confine/confine.h - sandbox for processes that read untrusted input
  *
- * What:  limits what an attacker gains from a bug in the code that parses the input: a root
- *        directory, capabilities and system calls, by the role of the process. SECURITY.md has the
+ * What:  limits what an attacker gains from a bug in the code that parses the input: files,
+ *        capabilities and system calls, by the role of the process. SECURITY.md has the
  *        table of all processes with their rights.
  * Rules: the confinement cannot be undone, and applies to the whole process, which must have one
  *        thread. Code that reads files of the host, such as OpenSSL's configuration, must do so
@@ -17,6 +17,10 @@
 #include "base/err.h"
 
 enum confine_role {
+	/* Talks to registries. It must have dropped its capabilities. It can use its open
+	 * descriptors, start threads, open connections, and read the files that name resolution and
+	 * TLS need. */
+	CONFINE_CLIENT,
 	/* Reads an archive of images. It must have dropped its capabilities. It can use its open
 	 * descriptors and start threads, but cannot open files. */
 	CONFINE_READER,

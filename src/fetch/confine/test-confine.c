@@ -6,6 +6,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -13,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -143,11 +147,9 @@ static void test_descriptors(void **state)
 	assert_int_equal(run_confined(try_descriptors), 0);
 }
 
-/* System calls that are forbidden to every confined process. */
+/* System calls that are forbidden to every confined process; the last ones are allowed to a process
+ * that talks to registries. */
 static const long forbidden[] = {
-	SYS_socket,
-	SYS_socketpair,
-	SYS_connect,
 	SYS_execve,
 	SYS_mount,
 	SYS_umount2,
@@ -158,9 +160,10 @@ static const long forbidden[] = {
 	SYS_bpf,
 	SYS_pivot_root,
 	SYS_open_tree,
+	SYS_move_mount,
+	SYS_mount_setattr,
 	SYS_fsopen,
 	SYS_kill,
-	SYS_ioctl,
 	SYS_keyctl,
 	SYS_memfd_create,
 	SYS_setuid,
@@ -171,16 +174,36 @@ static const long forbidden[] = {
 	SYS_process_vm_readv,
 	SYS_open_by_handle_at,
 	SYS_name_to_handle_at,
+	SYS_listen,
+	SYS_accept4,
+	SYS_perf_event_open,
+	SYS_userfaultfd,
+	SYS_pidfd_getfd,
+	SYS_socket,
+	SYS_socketpair,
+	SYS_connect,
+	SYS_ioctl,
 };
 
-/* Makes the system calls by number, since a C library function may fail before it calls the
- * kernel. */
-static int try_calls(int root)
+#define FORBIDDEN_TO_CLIENTS (ARRAY_SIZE(forbidden) - 4)
+
+/* Makes the first @n calls by number, since a C library function may fail before it calls the
+ * kernel. Return: 0, or 10 plus the index of a call that did not fail with ENOSYS */
+static int try_forbidden(size_t n)
 {
-	(void)root;
-	for (size_t i = 0; i < ARRAY_SIZE(forbidden); i++)
+	for (size_t i = 0; i < n; i++)
 		if (syscall(forbidden[i], -1, 0, 0, 0, 0, 0) != -1 || errno != ENOSYS)
 			return (int)i + 10;
+	return 0;
+}
+
+static int try_calls(int root)
+{
+	int r = try_forbidden(ARRAY_SIZE(forbidden));
+
+	(void)root;
+	if (r != 0)
+		return r;
 	return syscall(SYS_clone, -1, 0, 0, 0, 0) != -1 || errno != ENOSYS ||
 	       syscall(SYS_clone3, -1, 0) != -1 || errno != ENOSYS;
 }
@@ -224,24 +247,119 @@ static int try_reader(void)
 		return 4;
 	if (open("/etc/passwd", O_RDONLY | O_CLOEXEC) >= 0 || errno != ENOSYS)
 		return 5;
-	for (size_t i = 0; i < ARRAY_SIZE(forbidden); i++)
-		if (syscall(forbidden[i], -1, 0, 0, 0, 0, 0) != -1 || errno != ENOSYS)
-			return (int)i + 10;
-	return 0;
+	return try_forbidden(ARRAY_SIZE(forbidden));
 }
 
-static void test_reader(void **state)
+/* Return: exit status of body() in a process of its own */
+static int run_forked(int (*body)(void))
 {
 	int status = -1;
 	pid_t pid = fork();
 
-	(void)state;
 	assert_true(pid >= 0);
 	if (pid == 0)
-		_exit(try_reader());
+		_exit(body());
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status));
-	assert_int_equal(WEXITSTATUS(status), 0);
+	return WEXITSTATUS(status);
+}
+
+static void test_reader(void **state)
+{
+	(void)state;
+	assert_int_equal(run_forked(try_reader), 0);
+}
+
+/* ---- a process that talks to registries ----------------------------------------- */
+
+static int become_client(void)
+{
+	struct hw_err e;
+
+	return confine(CONFINE_CLIENT, -1, &e);
+}
+
+static int try_client_calls(void)
+{
+	return become_client() < 0 ? 1 : try_forbidden(FORBIDDEN_TO_CLIENTS);
+}
+
+static void test_client_calls(void **state)
+{
+	(void)state;
+	assert_int_equal(run_forked(try_client_calls), 0);
+}
+
+static int try_sockets(void)
+{
+	static const int allowed[] = { AF_INET, AF_INET6, AF_UNIX };
+	static const int refused[] = { AF_PACKET, AF_VSOCK, AF_ALG, AF_BLUETOOTH, AF_KEY };
+	int fd = -1;
+
+	if (become_client() < 0)
+		return 1;
+	for (size_t i = 0; i < ARRAY_SIZE(refused); i++)
+		if (socket(refused[i], SOCK_RAW, 0) >= 0 || errno != EAFNOSUPPORT)
+			return (int)i + 10;
+	/* the upper half of the register does not matter to the kernel */
+	if (syscall(SYS_socket, (1L << 32) | AF_ALG, SOCK_SEQPACKET, 0) >= 0 ||
+	    errno != EAFNOSUPPORT)
+		return 2;
+	for (size_t i = 0; i < ARRAY_SIZE(allowed); i++)
+		if ((fd = socket(allowed[i], SOCK_STREAM | SOCK_CLOEXEC, 0)) < 0 &&
+		    errno != EAFNOSUPPORT)
+			return (int)i + 20;
+	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return 3;
+	if (ioctl(fd, SIOCGIFCONF, NULL) == 0 || errno != ENOTTY)
+		return 4;
+	return 0;
+}
+
+static void test_client_sockets(void **state)
+{
+	(void)state;
+	assert_int_equal(run_forked(try_sockets), 0);
+}
+
+static int try_files(void)
+{
+	static const char *const readable[] = { "/etc/nsswitch.conf", "/etc/hosts",
+						"/etc/ssl/certs", "/usr/lib" };
+	static const char *const hidden[] = { "/etc/passwd",	 "/etc", "/",
+					      "/proc/self/maps", "/tmp", "/root",
+					      "/dev/null",	 "/sys" };
+	struct addrinfo *found = NULL;
+	char path[] = "/tmp/test-confine.XXXXXX";
+	int file = mkstemp(path);
+
+	if (file < 0 || unlink(path) < 0 || become_client() < 0)
+		return 1;
+	for (size_t i = 0; i < ARRAY_SIZE(readable); i++)
+		if (open(readable[i], O_RDONLY | O_CLOEXEC) < 0 && errno != ENOENT)
+			return (int)i + 20;
+	for (size_t i = 0; i < ARRAY_SIZE(hidden); i++)
+		if (open(hidden[i], O_RDONLY | O_CLOEXEC) >= 0 || errno != EACCES)
+			return (int)i + 10;
+	if (open("/tmp/test-confine.new", O_WRONLY | O_CREAT | O_CLOEXEC, 0600) >= 0 ||
+	    errno != EACCES)
+		return 2;
+	if (open("/etc/hosts", O_WRONLY | O_CLOEXEC) >= 0 || errno != EACCES)
+		return 3;
+	if (write(file, "x", 1) != 1) /* descriptors that are already open still work */
+		return 4;
+	return getaddrinfo("localhost", "80", NULL, &found) == 0 ? 0 : 5;
+}
+
+static void test_client_files(void **state)
+{
+	(void)state;
+	if (syscall(SYS_landlock_create_ruleset, NULL, 0, 1) < 0) {
+		print_message("the kernel has no Landlock\n");
+		skip();
+	}
+	assert_int_equal(run_forked(try_files), 0);
 }
 
 int main(void)
@@ -257,6 +375,15 @@ int main(void)
 		{ "confine: a process that reads an archive can use only threads and file "
 		  "descriptors that are already open",
 		  test_reader },
+		{ "confine: a process that talks to registries cannot start programs or change "
+		  "its rights",
+		  test_client_calls },
+		{ "confine: a process that talks to registries can open sockets of four families "
+		  "only",
+		  test_client_sockets },
+		{ "confine: a process that talks to registries can read the files of the resolver "
+		  "and of TLS only, and write none",
+		  test_client_files },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
