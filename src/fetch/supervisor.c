@@ -30,6 +30,7 @@
 #include "base/os/helper.h"
 #include "base/str.h"
 #include "base/time.h"
+#include "fetch/confine/confine.h"
 #include "fetch/fetcher.h"
 #include "fetch/unpack-child.h"
 #include "fetch/unpack/implied.h"
@@ -448,6 +449,8 @@ int supervisor_run(int daemon)
 	/* the unpackers are copies of this process and must not contain the credentials */
 	erase_job_message(&m);
 	job_wipe(&job);
+	if (r == 0 && !job.unconfined)
+		r = confine(CONFINE_SUPERVISOR, -1, &e);
 	if (r == 0)
 		r = run_job(&s, &e);
 	if (r == 0)

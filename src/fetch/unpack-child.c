@@ -11,6 +11,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "fetch/codec/sha256.h"
 #include "fetch/unpacker.h"
 
 #define PIPE_SIZE (1 << 20)
@@ -70,6 +71,8 @@ int unpack_child_start(const struct fetch_job *job, const struct job_layer *laye
 	autoclose int archive = -1, root = -1, recipe = -1, write_end = -1;
 	int pair[2], r;
 
+	/* OpenSSL reads its configuration file here, instead of in each unpacker */
+	sha256_free(sha256_new());
 	if (pipe2(pair, O_CLOEXEC) < 0)
 		return err_set(e, -errno, "create a pipe");
 	archive = pair[0];

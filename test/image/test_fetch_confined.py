@@ -95,8 +95,8 @@ def status_of(pid):
 
 
 @pytest.mark.skipif(SANITIZED, reason="sanitizers need more system calls than the filters allow")
-@pytest.mark.parametrize("name", ["fetcher", "unpacker"])
-def test_a_process_that_parses_untrusted_input_has_a_seccomp_filter(name, stalled):
+@pytest.mark.parametrize("name", ["supervisor", "fetcher", "unpacker"])
+def test_every_process_of_a_pull_has_a_seccomp_filter(name, stalled):
     status = status_of(getattr(stalled(), name))
     assert (status["Seccomp"], status["NoNewPrivs"]) == ("2", "1")
 

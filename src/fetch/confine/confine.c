@@ -44,13 +44,27 @@
 #define ARCHITECTURE AUDIT_ARCH_AARCH64
 #endif
 
-/* For unpacking only: access to files by name, their attributes, and the result on the open
- * socket. */
-static const int unpack_calls[] = {
-	SYS_openat,	SYS_openat2,   SYS_mkdirat,   SYS_mknodat,    SYS_symlinkat,  SYS_linkat,
-	SYS_unlinkat,	SYS_renameat2, SYS_renameat,  SYS_getdents64, SYS_readlinkat, SYS_syncfs,
-	SYS_newfstatat, SYS_statx,     SYS_fchown,    SYS_fchownat,   SYS_fchmod,     SYS_fchmodat,
-	SYS_utimensat,	SYS_fsetxattr, SYS_fgetxattr, SYS_flistxattr, SYS_sendmsg,
+/* For unpacking: access to files by name, their attributes, and the result on the open socket. */
+#define UNPACK_CALLS                                                                               \
+	SYS_openat, SYS_openat2, SYS_mkdirat, SYS_mknodat, SYS_symlinkat, SYS_linkat,              \
+		SYS_unlinkat, SYS_renameat2, SYS_renameat, SYS_getdents64, SYS_readlinkat,         \
+		SYS_syncfs, SYS_newfstatat, SYS_statx, SYS_fchown, SYS_fchownat, SYS_fchmod,       \
+		SYS_fchmodat, SYS_utimensat, SYS_fsetxattr, SYS_fgetxattr, SYS_flistxattr,         \
+		SYS_sendmsg
+
+static const int unpack_calls[] = { UNPACK_CALLS };
+
+/* For the supervisor: messages, completing layers, and starting and ending unpackers, which inherit
+ * this filter and are confined further. */
+static const int supervisor_calls[] = {
+	UNPACK_CALLS,  SYS_recvmsg,  SYS_clone,	    SYS_set_robust_list, SYS_rseq,
+	SYS_wait4,     SYS_kill,     SYS_pipe2,	    SYS_socketpair,	 SYS_close_range,
+	SYS_prctl,     SYS_getppid,  SYS_open_tree, SYS_mount_setattr,	 SYS_fchdir,
+	SYS_chroot,    SYS_dup3,     SYS_capget,    SYS_capset,		 SYS_seccomp,
+	SYS_prlimit64, SYS_shutdown,
+#ifdef SYS_dup2
+	SYS_dup2,
+#endif
 };
 
 /* For fetching: threads, and messages on the open socket. */
@@ -199,6 +213,9 @@ static const struct role {
 			     .n_limited = ARRAY_SIZE(client_limited),
 			     .files = client_files,
 			     .n_files = ARRAY_SIZE(client_files) },
+	/* SYS_CHROOT and those of CAPS_UNPACK are passed on to unpackers; KILL ends the fetcher */
+	[CONFINE_SUPERVISOR] = { .capabilities = CAPS_UNPACK | CAP(SYS_CHROOT) | CAP(KILL),
+				 .calls = CALLS(supervisor_calls) },
 	[CONFINE_READER] = { .calls = CALLS(reader_calls) },
 	[CONFINE_UNPACKER] = { .capabilities = CAPS_UNPACK,
 			       .mount = MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC,

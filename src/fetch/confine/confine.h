@@ -17,6 +17,9 @@
 #include "base/err.h"
 
 enum confine_role {
+	/* Conducts a pull: starts unpackers and completes layers. It cannot start programs or open
+	 * connections. */
+	CONFINE_SUPERVISOR,
 	/* Talks to registries. It must have dropped its capabilities. It can use its open
 	 * descriptors, start threads, open connections, and read the files that name resolution and
 	 * TLS need. */

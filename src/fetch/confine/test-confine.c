@@ -270,6 +270,33 @@ static void test_reader(void **state)
 	assert_int_equal(run_forked(try_reader), 0);
 }
 
+static int try_supervisor(void)
+{
+	static const long calls[] = { SYS_execve,     SYS_socket,	  SYS_connect, SYS_mount,
+				      SYS_unshare,    SYS_setns,	  SYS_ptrace,  SYS_bpf,
+				      SYS_move_mount, SYS_io_uring_setup, SYS_setuid,  SYS_reboot };
+	struct hw_err e;
+	pid_t pid;
+	int status = -1;
+
+	if (confine(CONFINE_SUPERVISOR, -1, &e) < 0)
+		return 1;
+	for (size_t i = 0; i < ARRAY_SIZE(calls); i++)
+		if (syscall(calls[i], -1, 0, 0, 0, 0, 0) != -1 || errno != ENOSYS)
+			return (int)i + 10;
+	pid = fork();
+	if (pid == 0) /* an unpacker */
+		_exit(confine(CONFINE_UNPACKER, open("/tmp", O_RDONLY | O_CLOEXEC), &e) < 0);
+	return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0 ? 0 : 2;
+}
+
+static void test_supervisor(void **state)
+{
+	(void)state;
+	needs_root();
+	assert_int_equal(run_forked(try_supervisor), 0);
+}
+
 /* ---- a process that talks to registries ----------------------------------------- */
 
 static int become_client(void)
@@ -375,6 +402,8 @@ int main(void)
 		{ "confine: a process that reads an archive can use only threads and file "
 		  "descriptors that are already open",
 		  test_reader },
+		{ "confine: a supervisor can start unpackers, but no programs and no connections",
+		  test_supervisor },
 		{ "confine: a process that talks to registries cannot start programs or change "
 		  "its rights",
 		  test_client_calls },
