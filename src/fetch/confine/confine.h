@@ -30,6 +30,9 @@ enum confine_role {
 	/* Unpacks a layer below the directory @root, which becomes its root. It can create files of
 	 * all types, but open no devices. */
 	CONFINE_UNPACKER,
+	/* Reads a stored layer in the directory @root, which becomes its root. It cannot change
+	 * anything there. */
+	CONFINE_LAYER,
 };
 
 /* @root: descriptor of a directory. It is replaced: afterwards the number refers to the new root. -1

@@ -32,11 +32,12 @@
 #include "base/mem.h"
 #include "fetch/unpack/tree.h"
 
-/* Runs body() in a process that is confined to a new directory. Return: its exit status */
-static int run_confined(int (*body)(int root))
+/* Runs body() in a process that is confined to a new directory with a file "old" and a device
+ * "null". Return: its exit status */
+static int run_confined_as(enum confine_role role, int (*body)(int root))
 {
 	char path[] = "/tmp/test-confine.XXXXXX";
-	autoclose int root = -1;
+	autoclose int root = -1, file = -1;
 	struct hw_err e;
 	int status = -1;
 	pid_t pid;
@@ -44,14 +45,25 @@ static int run_confined(int (*body)(int root))
 	assert_non_null(mkdtemp(path));
 	root = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_true(root >= 0);
+	file = openat(root, "old", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	assert_true(file >= 0);
+	assert_int_equal(write(file, "x", 1), 1);
+	assert_int_equal(fchown(file, 5, 6), 0);
+	assert_int_equal(fsetxattr(root, TREE_OPAQUE, "y", 1, 0), 0);
+	assert_int_equal(mknodat(root, "null", S_IFCHR | 0666, makedev(1, 3)), 0);
 	pid = fork();
 	assert_true(pid >= 0);
 	if (pid == 0)
-		_exit(confine(CONFINE_UNPACKER, root, &e) < 0 ? 100 : body(root));
+		_exit(confine(role, root, &e) < 0 ? 100 : body(root));
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(remove_tree(AT_FDCWD, path, &e), 0);
 	assert_true(WIFEXITED(status));
 	return WEXITSTATUS(status);
+}
+
+static int run_confined(int (*body)(int root))
+{
+	return run_confined_as(CONFINE_UNPACKER, body);
 }
 
 static void needs_root(void)
@@ -270,6 +282,35 @@ static void test_reader(void **state)
 	assert_int_equal(run_forked(try_reader), 0);
 }
 
+static int try_layer(int root)
+{
+	int fd = open("/old", O_RDONLY | O_CLOEXEC);
+	char byte;
+
+	if (fd < 0 || read(fd, &byte, 1) != 1 || fgetxattr(root, TREE_OPAQUE, &byte, 1) != 1)
+		return 1;
+	if (open("/etc/passwd", O_RDONLY | O_CLOEXEC) >= 0 || errno != ENOENT)
+		return 2;
+	if (open("/old", O_WRONLY | O_CLOEXEC) >= 0 || (errno != EROFS && errno != EACCES))
+		return 3;
+	if (open("/new", O_WRONLY | O_CREAT | O_CLOEXEC, 0600) >= 0 || errno != EROFS)
+		return 4;
+	if (openat(root, "new", O_WRONLY | O_CREAT | O_CLOEXEC, 0600) >= 0 || errno != EROFS)
+		return 5;
+	if (open("/null", O_RDONLY | O_CLOEXEC) >= 0 || errno != EACCES)
+		return 6;
+	if (fchmod(fd, 0666) == 0 || unlinkat(root, "old", 0) == 0)
+		return 7;
+	return try_calls(root);
+}
+
+static void test_layer(void **state)
+{
+	(void)state;
+	needs_root();
+	assert_int_equal(run_confined_as(CONFINE_LAYER, try_layer), 0);
+}
+
 static int try_supervisor(void)
 {
 	static const long calls[] = { SYS_execve,     SYS_socket,	  SYS_connect, SYS_mount,
@@ -402,6 +443,9 @@ int main(void)
 		{ "confine: a process that reads an archive can use only threads and file "
 		  "descriptors that are already open",
 		  test_reader },
+		{ "confine: a process that reads a stored layer can read its files and change "
+		  "nothing",
+		  test_layer },
 		{ "confine: a supervisor can start unpackers, but no programs and no connections",
 		  test_supervisor },
 		{ "confine: a process that talks to registries cannot start programs or change "
