@@ -12,8 +12,9 @@ import threading
 
 import pytest
 
-from fetching import CONFIG, PLAN, Image, Puller, Server, make_authority, tls_context
-from layers import END, SANITIZED, member
+from fetching import (CONFIG, PLAN, Image, Puller, Server, StalledImage, children_of, make_authority, status_of,
+                      tls_context)
+from layers import SANITIZED
 from waiting import LONG
 
 SECRET = "correct-horse-battery-staple"
@@ -23,35 +24,17 @@ class Stalled:
     """A pull whose only layer is half fetched: the pids of the supervisor, the fetcher and the unpacker."""
 
     def __init__(self, server, puller, **job):
-        image = Image([member("f", data=b"x" * 100_000) + END], packed=bytes, media="layer.v1.tar")
-        server.add(image)
-        self.reached, self.go_on = threading.Event(), threading.Event()
-        server.before = lambda handler: self.stall(handler, image)
-        self.socket, self.process = puller.start(server.host + "/app:latest", **job)
+        self.image = StalledImage(server)
+        self.socket, self.process = puller.start(self.image.name, **job)
         while (message := puller.receive(self.socket))[0] != CONFIG:
             assert message[0] is not None
         puller.send(self.socket, PLAN, {"layers": puller.plan(message[1], {})})
-        assert self.reached.wait(LONG)
+        self.image.wait()
         self.supervisor = self.process.pid
-        self.fetcher, self.unpacker = (
-            int(pid) for pid in subprocess.run(["pgrep", "-P", str(self.supervisor)], check=True,
-                                               stdout=subprocess.PIPE).stdout.split())
-
-    def stall(self, handler, image):
-        if "/blobs/" not in handler.path or not handler.path.endswith(image.document["layers"][0]["digest"]):
-            return False
-        handler.send_response(200)
-        handler.send_header("Content-Length", str(len(image.packed[0])))
-        handler.end_headers()
-        handler.wfile.write(image.packed[0][:50_000])
-        handler.wfile.flush()
-        self.reached.set()
-        self.go_on.wait(LONG)
-        handler.close_connection = True
-        return True
+        self.fetcher, self.unpacker = children_of(self.supervisor)
 
     def close(self):
-        self.go_on.set()
+        self.image.go_on.set()
         self.socket.close()
         assert self.process.wait(LONG) in (0, 1)
 
@@ -87,11 +70,6 @@ def test_only_the_fetcher_has_credentials_in_its_memory(key, stalled):
     assert has_in_memory(pull.fetcher, SECRET)  # this test finds a secret where there is one
     assert not has_in_memory(pull.supervisor, SECRET)
     assert not has_in_memory(pull.unpacker, SECRET)
-
-
-def status_of(pid):
-    text = pathlib.Path("/proc/%d/status" % pid).read_text()
-    return dict(line.split(":\t", 1) for line in text.splitlines() if ":\t" in line)
 
 
 @pytest.mark.skipif(SANITIZED, reason="sanitizers need more system calls than the filters allow")
