@@ -102,6 +102,8 @@ static int drop_privileges(const struct fetch_job *job, struct hw_err *e)
 	int r;
 
 	r = set_limit(RLIMIT_CORE, 0, e);
+	if (r == 0)
+		r = helper_limit_memory(FETCHER_MEMORY(job->parallel), e);
 	if (r < 0)
 		return r;
 	if (geteuid() == 0 && (setgroups(0, NULL) < 0 || setresgid(uid, uid, uid) < 0 ||

@@ -16,6 +16,9 @@
 
 #include "image/protocol/job.h"
 
+/* Memory limit in bytes, for a number of layers at a time: the window of zstd has up to 128 MiB. */
+#define FETCHER_MEMORY(layers) (((size_t)128 + (size_t)192 * (size_t)(layers)) << 20)
+
 /* For helper_fork(): serve one job until the socket is closed. Threads may still run after the
  * return, and use memory that is never freed. Return: exit status of the process */
 int fetcher_run(void *unused);

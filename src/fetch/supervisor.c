@@ -41,6 +41,8 @@
 /* how long to wait for the fetcher's error after an unpacker has failed */
 #define FETCHER_ERROR_MS 2000
 
+#define MEMORY ((size_t)256 << 20) /* limit in bytes; messages and plans need a few MiB */
+
 enum layer_state { PENDING, RUNNING, READY, REFETCH, REFETCHED, DONE };
 
 struct layer_task {
@@ -449,6 +451,8 @@ int supervisor_run(int daemon)
 	/* the unpackers are copies of this process and must not contain the credentials */
 	erase_job_message(&m);
 	job_wipe(&job);
+	if (r == 0)
+		r = helper_limit_memory(MEMORY, &e);
 	if (r == 0 && !job.unconfined)
 		r = confine(CONFINE_SUPERVISOR, -1, &e);
 	if (r == 0)

@@ -15,6 +15,7 @@
 #include "fetch/unpacker.h"
 
 #define PIPE_SIZE (1 << 20)
+#define MEMORY	  ((size_t)64 << 20) /* limit in bytes; unpacking needs less than 16 MiB */
 
 /* descriptors of the child */
 enum { FD_ARCHIVE = HELPER_KEPT, FD_ROOT, FD_RECIPE };
@@ -56,7 +57,8 @@ static int run_unpacker(void *arg)
 	};
 	struct hw_err e, ignored;
 
-	if (unpacker_run(&p, &result, &e) == 0 && send_layer(t, &result, &e) == 0)
+	if (helper_limit_memory(MEMORY, &e) == 0 && unpacker_run(&p, &result, &e) == 0 &&
+	    send_layer(t, &result, &e) == 0)
 		return 0;
 	job_send_failed(HELPER_SOCKET, &e, t->job->idle_ms, &ignored);
 	return 1;

@@ -33,7 +33,8 @@
 #include "image/protocol/layer-report.h"
 
 #define CHUNK	(256 << 10)
-#define SEND_MS (30 * 1000) /* timeout for sending a message */
+#define SEND_MS (30 * 1000)	    /* timeout for sending a message */
+#define MEMORY	((size_t)256 << 20) /* limit in bytes */
 
 struct stored_layer {
 	int root, recipe;
@@ -241,7 +242,7 @@ static int run_command(int argc, char **argv, struct hw_err *e)
 {
 	int r;
 
-	r = helper_end_on_eof(HELPER_SOCKET, e);
+	r = helper_init(MEMORY, e);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; argc > 2 && i < ARRAY_SIZE(commands); i++)

@@ -55,13 +55,8 @@ static void test_secrets(void **state)
 	char *header;
 
 	(void)state;
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-	skip();
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-	skip();
-#endif
-#endif
+	if (MEM_SANITIZED)
+		skip();
 	make_secret(secret);
 	c.registry_token = str_copy(secret);
 	a = auth_new("https://registry.example", "app", &c);
