@@ -144,6 +144,47 @@ class Server:
         return True
 
 
+class StalledImage:
+    """An image on a server that stops in the middle of the only layer: `reached` is set, and it waits for `go_on`."""
+
+    def __init__(self, server, **image):
+        self.image = Image([member("f", data=b"x" * 100_000) + END], packed=bytes, media="layer.v1.tar", **image)
+        self.reached, self.go_on = threading.Event(), threading.Event()
+        self.name = server.host + "/app:latest"
+        server.add(self.image)
+        server.before = self.stall
+
+    def stall(self, handler):
+        data = self.image.packed[0]
+        if not handler.path.endswith(digest(data)):
+            return False
+        handler.send_response(200)
+        handler.send_header("Content-Length", str(len(data)))
+        handler.end_headers()
+        handler.wfile.write(data[:len(data) // 2])
+        handler.wfile.flush()
+        self.reached.set()
+        self.go_on.wait(WAIT)
+        handler.wfile.write(data[len(data) // 2:])
+        return True
+
+    def wait(self):
+        """Wait until the layer is half fetched."""
+        assert self.reached.wait(WAIT)
+
+
+def children_of(pid):
+    """The child processes of a process, oldest first."""
+    done = subprocess.run(["pgrep", "-P", str(pid)], stdout=subprocess.PIPE, check=False)
+    return [int(child) for child in done.stdout.split()]
+
+
+def status_of(pid):
+    """The fields of /proc/PID/status."""
+    text = pathlib.Path("/proc/%d/status" % pid).read_text()
+    return dict(line.split(":\t", 1) for line in text.splitlines() if ":\t" in line)
+
+
 class Failed(Exception):
     """A FAILED message; code is errno."""
 

@@ -16,8 +16,21 @@
 #define BASE_MEM_H
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
+
+/* true in a build with a sanitizer, which keeps freed memory and reserves terabytes */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define MEM_SANITIZED true
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define MEM_SANITIZED true
+#endif
+#endif
+#ifndef MEM_SANITIZED
+#define MEM_SANITIZED false
+#endif
 
 _Noreturn void mem_exhausted(void); /* prints "hawser: out of memory" and aborts */
 void mem_free_ptr(void *p);	    /* for autofree; p points to a pointer variable */

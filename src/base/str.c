@@ -35,6 +35,13 @@ char *str_printf(const char *fmt, ...)
 	return s;
 }
 
+void str_wipe(char *secret)
+{
+	if (secret)
+		explicit_bzero(secret, strlen(secret));
+	free(secret);
+}
+
 bool str_equal(const char *a, const char *b)
 {
 	if (!a || !b)

@@ -20,6 +20,7 @@
 char *str_copy(const char *s);		  /* returns NULL for NULL */
 char *str_ncopy(const char *s, size_t n); /* copies at most n bytes */
 char *str_printf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void str_wipe(char *secret); /* overwrites and frees the string; accepts NULL */
 
 bool str_equal(const char *a, const char *b);		  /* NULL is equal to NULL only */
 bool str_empty(const char *s);				  /* true for NULL and "" */
@@ -42,6 +43,7 @@ bool strings_has(const struct hw_strings *list, const char *s);
  * empty part. */
 void strings_split(const char *s, char separator, struct hw_strings *ret_list);
 
+AUTO_DEFINE(str_wipe, char);
 AUTO_VALUE_DEFINE(hw_strings_free, struct hw_strings);
 
 #endif

@@ -6,7 +6,8 @@
  *        layers, each in its own thread, into the pipe that came with the request
  *        (image/protocol/job.h).
  * Rules: the fetcher reads the host's files first, then switches to an unprivileged user without
- *        capabilities. It writes only to file descriptors that it has received.
+ *        capabilities, and is confined (confine.h). It writes only to file descriptors that it has
+ *        received.
  *        An error is sent before the pipe is closed, so that it arrives before the unpacker's error
  *        about a truncated archive.
  */
@@ -14,6 +15,9 @@
 #define FETCH_FETCHER_H
 
 #include "image/protocol/job.h"
+
+/* Memory limit in bytes, for a number of layers at a time: the window of zstd has up to 128 MiB. */
+#define FETCHER_MEMORY(layers) (((size_t)128 + (size_t)192 * (size_t)(layers)) << 20)
 
 /* For helper_fork(): serve one job until the socket is closed. Threads may still run after the
  * return, and use memory that is never freed. Return: exit status of the process */

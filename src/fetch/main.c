@@ -14,11 +14,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/json/value.h"
 #include "base/os/child.h"
 #include "base/os/file.h"
 #include "base/os/helper.h"
 #include "base/str.h"
+#include "fetch/fetcher.h"
 #include "fetch/supervisor.h"
+
+/* The limit of the fetcher, with the largest number of layers. Each process lowers it further. */
+#define MEMORY FETCHER_MEMORY(JOB_PARALLEL_MAX)
 
 int main(int argc, char **argv)
 {
@@ -35,9 +40,11 @@ int main(int argc, char **argv)
 		      stderr);
 		return 2;
 	}
+	value_seed();
+	value_wipe_freed(); /* the job contains credentials */
 	file_open_missing_stdio(O_PATH);
 	sigaction(SIGPIPE, &(struct sigaction){ .sa_handler = SIG_IGN }, NULL);
-	if (helper_end_on_eof(HELPER_SOCKET, &e) < 0) {
+	if (helper_init(MEMORY, &e) < 0) {
 		fprintf(stderr, "hawser-fetch: %s\n", e.msg);
 		return 2;
 	}

@@ -30,6 +30,7 @@
 #include "base/os/helper.h"
 #include "base/str.h"
 #include "base/time.h"
+#include "fetch/confine/confine.h"
 #include "fetch/fetcher.h"
 #include "fetch/unpack-child.h"
 #include "fetch/unpack/implied.h"
@@ -39,6 +40,8 @@
 
 /* how long to wait for the fetcher's error after an unpacker has failed */
 #define FETCHER_ERROR_MS 2000
+
+#define MEMORY ((size_t)256 << 20) /* limit in bytes; messages and plans need a few MiB */
 
 enum layer_state { PENDING, RUNNING, READY, REFETCH, REFETCHED, DONE };
 
@@ -93,7 +96,7 @@ static int add_layer_context(const struct supervisor *s, const struct layer_task
 static int send_to_fetcher(struct supervisor *s, enum job_type type, size_t i, int fd,
 			   struct hw_err *e)
 {
-	struct job_step step = { .layer = (int)i };
+	struct job_step step = { .layer = (int)i, .diff_id = s->layers[i].plan->diff_id };
 	int r;
 
 	r = job_send_table(helper_socket(s->fetcher), type, job_step_fields, &step, fd,
@@ -386,7 +389,7 @@ static int handle_events(struct supervisor *s, struct hw_err *e)
 	return r;
 }
 
-/* A fetcher that exits before the job arrives is ignored: do_job() starts another fetcher. */
+/* A fetcher that exits before the job arrives is ignored: send_job() starts another fetcher. */
 static int wait_for_job(struct supervisor *s, struct job_message *m, struct fetch_job *job,
 			struct hw_err *e)
 {
@@ -404,8 +407,7 @@ static int wait_for_job(struct supervisor *s, struct job_message *m, struct fetc
 	}
 }
 
-/* Return: 0: all layers are complete and reported; or negative errno */
-static int do_job(struct supervisor *s, struct job_message *m, struct hw_err *e)
+static int send_job(struct supervisor *s, const struct job_message *m, struct hw_err *e)
 {
 	int r = 0;
 
@@ -414,9 +416,14 @@ static int do_job(struct supervisor *s, struct job_message *m, struct hw_err *e)
 	if (r == 0)
 		r = job_send(helper_socket(s->fetcher), m->type, m->data.data, m->data.len, m->fd,
 			     s->job->idle_ms, e);
-	erase_job_message(m);
-	if (r < 0)
-		return err_ctx(e, "%s %s", job_verb(s->job), s->job->reference);
+	return r < 0 ? err_ctx(e, "%s %s", job_verb(s->job), s->job->reference) : 0;
+}
+
+/* Return: 0: all layers are complete and reported; or negative errno */
+static int run_job(struct supervisor *s, struct hw_err *e)
+{
+	int r;
+
 	while (!(s->has_plan && s->done == s->n)) {
 		r = handle_events(s, e);
 		if (r < 0)
@@ -432,6 +439,7 @@ int supervisor_run(int daemon)
 	AUTO(supervisor_done)
 	struct supervisor s = { .job = &job, .daemon = daemon };
 	struct hw_err e, ignored;
+	int r;
 
 	helper_fork(fetcher_run, NULL, NULL, 0, &s.fetcher, &ignored);
 	if (wait_for_job(&s, &m, &job, &e) < 0) {
@@ -439,7 +447,17 @@ int supervisor_run(int daemon)
 			fprintf(stderr, "hawser-fetch: %s\n", e.msg);
 		return 2;
 	}
-	if (do_job(&s, &m, &e) == 0)
+	r = send_job(&s, &m, &e);
+	/* the unpackers are copies of this process and must not contain the credentials */
+	erase_job_message(&m);
+	job_wipe(&job);
+	if (r == 0)
+		r = helper_limit_memory(MEMORY, &e);
+	if (r == 0 && !job.unconfined)
+		r = confine(CONFINE_SUPERVISOR, -1, &e);
+	if (r == 0)
+		r = run_job(&s, &e);
+	if (r == 0)
 		return 0;
 	job_send_failed(daemon, &e, job.idle_ms, &ignored);
 	return 1;

@@ -11,9 +11,11 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "fetch/codec/sha256.h"
 #include "fetch/unpacker.h"
 
 #define PIPE_SIZE (1 << 20)
+#define MEMORY	  ((size_t)64 << 20) /* limit in bytes; unpacking needs less than 16 MiB */
 
 /* descriptors of the child */
 enum { FD_ARCHIVE = HELPER_KEPT, FD_ROOT, FD_RECIPE };
@@ -55,7 +57,8 @@ static int run_unpacker(void *arg)
 	};
 	struct hw_err e, ignored;
 
-	if (unpacker_run(&p, &result, &e) == 0 && send_layer(t, &result, &e) == 0)
+	if (helper_limit_memory(MEMORY, &e) == 0 && unpacker_run(&p, &result, &e) == 0 &&
+	    send_layer(t, &result, &e) == 0)
 		return 0;
 	job_send_failed(HELPER_SOCKET, &e, t->job->idle_ms, &ignored);
 	return 1;
@@ -70,6 +73,8 @@ int unpack_child_start(const struct fetch_job *job, const struct job_layer *laye
 	autoclose int archive = -1, root = -1, recipe = -1, write_end = -1;
 	int pair[2], r;
 
+	/* OpenSSL reads its configuration file here, instead of in each unpacker */
+	sha256_free(sha256_new());
 	if (pipe2(pair, O_CLOEXEC) < 0)
 		return err_set(e, -errno, "create a pipe");
 	archive = pair[0];

@@ -57,7 +57,7 @@ int unpacker_run(const struct unpacker *p, struct unpacked *ret_unpacked, struct
 	int r = 0;
 
 	if (!p->open)
-		r = confine(p->unpack.root, e);
+		r = confine(CONFINE_UNPACKER, p->unpack.root, e);
 	if (r < 0)
 		return err_replace(e, -EINVAL, -EIO); /* the request is not wrong */
 	bytes = mem_new(p->chunk);

@@ -32,18 +32,11 @@ int credentials_decode(struct credentials *c, const char *auth, struct hw_err *e
 	return colon ? 0 : err_text(e, -EINVAL, "\"auth\": expected base64 of USER:PASSWORD");
 }
 
-static void free_secret(char *secret)
-{
-	if (secret)
-		explicit_bzero(secret, strlen(secret));
-	free(secret);
-}
-
 void credentials_done(struct credentials *c)
 {
-	free_secret(c->username);
-	free_secret(c->password);
-	free_secret(c->identity_token);
-	free_secret(c->registry_token);
+	str_wipe(c->username);
+	str_wipe(c->password);
+	str_wipe(c->identity_token);
+	str_wipe(c->registry_token);
 	*c = (struct credentials){ 0 };
 }

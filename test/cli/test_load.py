@@ -21,7 +21,8 @@ import pytest
 
 pytest.importorskip("grpc", reason="python3-grpcio is not installed")
 from cridaemon import Daemon
-from fetching import ARCHITECTURE, CONFIG, FETCH, JOB, OCI, Image, Puller, digest, index_of, to_json
+from fetching import (ARCHITECTURE, CONFIG, FETCH, JOB, OCI, Image, Puller, children_of, digest, index_of, status_of,
+                      to_json)
 from hawsercli import HAWSER, Terminal, environment, hawser
 from layers import END, SANITIZED, directory, member
 from waiting import LONG, wait_until
@@ -433,11 +434,6 @@ def test_the_archive_is_deleted_when_the_client_disconnects(daemon):
     wait_until(lambda: not archives())
 
 
-def status_from_err(pid):
-    text = pathlib.Path("/proc/%d/status" % pid).read_text()
-    return dict(line.split(":\t", 1) for line in text.splitlines() if ":\t" in line)
-
-
 def test_the_process_that_reads_the_archive_has_no_privileges(tmp_path):
     (tmp_path / "a.tar").write_bytes(oci((Image(), NAME)))
     job = to_json({"reference": "image 1", "image": 1, "uid": 54321, "keep_open": SANITIZED,
@@ -450,11 +446,11 @@ def test_the_process_that_reads_the_archive_has_no_privileges(tmp_path):
         while Puller.receive(ours)[0] != CONFIG:
             pass
         # now hawser-fetch waits for the PLAN message
-        (reader,) = subprocess.run(["pgrep", "-P", str(fetch.pid)], check=True, capture_output=True).stdout.split()
-        status = status_from_err(int(reader))
+        (reader,) = children_of(fetch.pid)
+        status = status_of(reader)
         assert status["Uid"].split() == status["Gid"].split() == ["54321"] * 4
         assert (status["CapPrm"], status["CapEff"], status["NoNewPrivs"]) == ("0" * 16, "0" * 16, "1")
-        filters = int(status["Seccomp_filters"]) - int(status_from_err(fetch.pid)["Seccomp_filters"])
+        filters = int(status["Seccomp_filters"]) - int(status_of(os.getpid())["Seccomp_filters"])
         assert filters == (0 if SANITIZED else 1)
-        assert sorted(os.listdir("/proc/%d/fd" % int(reader))) == ["0", "1", "2", "3"]
+        assert sorted(os.listdir("/proc/%d/fd" % reader)) == ["0", "1", "2", "3"]
     assert fetch.wait(LONG) == 0

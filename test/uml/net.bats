@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 #
-# Unit tests of src/net on a kernel on which none of them is skipped
+# Unit tests, most of them of src/net, on a kernel on which none of them is skipped
 load ../lib
 
 # none_skipped NAME: assert that all tests of test-NAME pass and none is skipped
@@ -22,6 +22,10 @@ none_skipped() {
 
 @test "uml: VLANs can be added to bridge ports" {
 	none_skipped bridge
+}
+
+@test "uml: a helper does not inherit a negative oom_score_adj" {
+	none_skipped helper
 }
 
 @test "uml: neighbours learn announced MAC addresses" {

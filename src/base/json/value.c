@@ -24,6 +24,7 @@
 #include <inttypes.h>
 #include <jansson.h>
 #include <locale.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -64,6 +65,18 @@ void value_seed(void)
 	if (random)
 		memcpy(&seed, random, sizeof(seed));
 	json_object_seed(seed); /* 0: jansson chooses a seed */
+}
+
+static void wipe_and_free(void *p)
+{
+	if (p)
+		explicit_bzero(p, malloc_usable_size(p));
+	free(p);
+}
+
+void value_wipe_freed(void)
+{
+	json_set_alloc_funcs(malloc, wipe_and_free);
 }
 
 /* ---- UTF-8 ----------------------------------------------------------------- */

@@ -35,6 +35,10 @@ struct value;
  * seed of the program that calls it. */
 void value_seed(void);
 
+/* From now on the memory of values is overwritten before it is freed, for programs whose texts contain
+ * secrets. Only main() may call it, at its start. */
+void value_wipe_freed(void);
+
 enum value_kind {
 	VALUE_NULL,
 	VALUE_BOOL,

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -262,6 +263,46 @@ int helper_end_on_eof(int socket, struct hw_err *e)
 		return err_set(e, -errno, "watch the socket");
 	exit_on_eof(SIGIO); /* it may have been closed before */
 	return 0;
+}
+
+/* Writing the value may be forbidden, or /proc not be mounted: the helper also works without. A
+ * positive value is kept: it would make the helper less likely to be killed. */
+static void reset_oom_score(void)
+{
+	autoclose int fd = -1;
+	char text[16] = "";
+
+	fd = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
+	if (fd >= 0 && read(fd, text, sizeof(text) - 1) > 0 && text[0] == '-' &&
+	    pwrite(fd, "0", 1, 0) < 0)
+		return;
+}
+
+/* RLIMIT_DATA counts what the process may write to. RLIMIT_AS would also count libraries and address
+ * space that is only reserved. */
+int helper_limit_memory(size_t memory, struct hw_err *e)
+{
+	struct rlimit limit;
+
+	if (MEM_SANITIZED)
+		return 0;
+	if (getrlimit(RLIMIT_DATA, &limit) < 0)
+		return err_set(e, -errno, "read the memory limit");
+	if (limit.rlim_max > memory)
+		limit.rlim_max = memory;
+	limit.rlim_cur = limit.rlim_max;
+	if (setrlimit(RLIMIT_DATA, &limit) < 0)
+		return err_set(e, -errno, "limit the memory");
+	return 0;
+}
+
+int helper_init(size_t memory, struct hw_err *e)
+{
+	int r;
+
+	reset_oom_score();
+	r = helper_limit_memory(memory, e);
+	return r < 0 ? r : helper_end_on_eof(HELPER_SOCKET, e);
 }
 
 int helper_end_with_parent(pid_t parent, struct hw_err *e)

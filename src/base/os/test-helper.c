@@ -368,6 +368,92 @@ static void closed_socket_is_noticed_at_once(void **state)
 	assert_int_equal(status, 0);
 }
 
+/* Runs body() in a process of its own. Return: its exit status */
+static int run_forked(int (*body)(void))
+{
+	int status = -1;
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0)
+		_exit(body());
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+static void write_oom_score(const char *text)
+{
+	autoclose int fd = -1;
+
+	fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+	if (fd < 0 || write(fd, text, strlen(text)) < 0)
+		_exit(2);
+}
+
+/* Return: 0: helper_init() changes the score to @after */
+static int check_score(const char *before, const char *after)
+{
+	autoclose int fd = -1;
+	char text[16] = "";
+	struct hw_err e;
+	int pair[2];
+
+	write_oom_score(before);
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0 ||
+	    dup2(pair[0], HELPER_SOCKET) < 0 || helper_init((size_t)1 << 40, &e) < 0)
+		_exit(3);
+	fd = open("/proc/self/oom_score_adj", O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || read(fd, text, sizeof(text) - 1) < 0)
+		_exit(4);
+	text[strcspn(text, "\n")] = '\0';
+	return !str_equal(text, after);
+}
+
+static int keeps_positive_score(void)
+{
+	return check_score("500", "500");
+}
+
+static int raises_negative_score(void)
+{
+	return check_score("-999", "0");
+}
+
+static void helper_is_killed_before_the_daemon(void **state)
+{
+	int status;
+
+	(void)state;
+	assert_int_equal(run_forked(keeps_positive_score), 0);
+	status = run_forked(raises_negative_score);
+	if (status == 2) {
+		print_message("lowering oom_score_adj needs CAP_SYS_RESOURCE\n");
+		skip();
+	}
+	assert_int_equal(status, 0);
+}
+
+static int exceed_memory_limit(void)
+{
+	struct hw_err e;
+
+	if (helper_limit_memory((size_t)64 << 20, &e) < 0 ||
+	    helper_limit_memory((size_t)128 << 20, &e) < 0) /* not raised again */
+		return 1;
+	return malloc((size_t)96 << 20) ? 2 : 0;
+}
+
+static void memory_is_limited(void **state)
+{
+	(void)state;
+	if (MEM_SANITIZED) {
+		print_message("sanitizers reserve terabytes\n");
+		skip();
+	}
+	assert_int_equal(run_forked(exceed_memory_limit), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -393,6 +479,9 @@ int main(void)
 		{ "helper: a helper continues when the thread ends that started it",
 		  helper_outlives_the_thread },
 		{ "helper: helper_free() ends the process", freed_helper_has_ended },
+		{ "helper: a program does not inherit a negative oom_score_adj",
+		  helper_is_killed_before_the_daemon },
+		{ "helper: a process cannot exceed its memory limit", memory_is_limited },
 		{ "helper: a socket that is already closed ends the helper at once",
 		  closed_socket_is_noticed_at_once },
 	};

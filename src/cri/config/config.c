@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <pthread.h>
 #include <pwd.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -54,6 +55,9 @@ const struct hw_field config_fields[] = {
 	  .help = "credentials for registries, in the format of Docker's config.json" },
 	{ "certs-dir", HW_STRING, AT(certs_dir), .def = "\"/etc/containers/certs.d\"",
 	  .help = "certificates for registries, one directory per host" },
+	{ "fetch-uid", HW_UINT32, AT(fetch_uid), .def = "0", .max = UINT32_MAX - 1,
+	  .help = "user ID of the process that talks to registries; 0: a free one from 61184 to "
+		  "65519" },
 	{ "decompression-limit", HW_INT64, AT(decompression_limit), .def = "68719476736",
 	  .min = 1 << 20, .max = -1, .help = "maximum size of an unpacked layer, in bytes" },
 	{ "disk-reserve", HW_INT64, AT(disk_reserve), .def = "67108864", .min = 0, .max = -1,
@@ -84,9 +88,9 @@ const struct hw_field config_fields[] = {
 
 /* Keys that can change while the daemon runs. */
 static const char *const reloadable[] = {
-	"cni-conf-template",   "registry-mirror", "plain-http",	   "auth-file",
-	"certs-dir",	       "disk-reserve",	  "pull-timeout",  "pinned-images",
-	"decompression-limit", "log-level",	  "drain-timeout", "keep-blobs",
+	"cni-conf-template", "registry-mirror", "plain-http",	 "auth-file",		"certs-dir",
+	"disk-reserve",	     "pull-timeout",	"pinned-images", "decompression-limit", "log-level",
+	"drain-timeout",     "keep-blobs",	"fetch-uid",
 };
 
 static bool is_reloadable(const char *name)
@@ -191,6 +195,33 @@ int config_owner(const char *text, struct socket_owner *ret_owner, struct hw_err
 		return r;
 	*ret_owner = owner;
 	return 0;
+}
+
+/* The user IDs that systemd allocates while a service runs (DynamicUser=). No others are meant for
+ * users without an entry in passwd. */
+#define DYNAMIC_UID_FIRST 61184
+#define DYNAMIC_UID_LAST  65519
+
+static uint32_t free_uid = DYNAMIC_UID_FIRST;
+
+static void find_free_uid(void)
+{
+	struct passwd entry, *found = NULL;
+	char room[4096];
+
+	for (; free_uid < DYNAMIC_UID_LAST; free_uid++)
+		if (getpwuid_r(free_uid, &entry, room, sizeof(room), &found) != ERANGE && !found)
+			return;
+}
+
+uint32_t config_fetch_uid(const struct config *c)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	if (c->fetch_uid > 0)
+		return c->fetch_uid;
+	pthread_once(&once, find_free_uid);
+	return free_uid;
 }
 
 /* ---- checks ------------------------------------------------------------------------- */

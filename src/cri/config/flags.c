@@ -73,6 +73,7 @@ static int set_field(struct value *values, const struct hw_field *f, const char 
 	switch (f->type) {
 	case HW_INT:
 	case HW_INT64:
+	case HW_UINT32:
 		if (!str_to_int64(text, INT64_MIN, INT64_MAX, &n))
 			return err_text(e, -EINVAL, "--%s: expected a number, got %.200s", f->name,
 					text);
@@ -140,6 +141,7 @@ static const char *argument_name(const struct hw_field *f)
 	switch (f->type) {
 	case HW_INT:
 	case HW_INT64:
+	case HW_UINT32:
 		return " NUMBER";
 	case HW_BOOL:
 		return " true|false";

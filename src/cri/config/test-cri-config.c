@@ -172,6 +172,8 @@ static void invalid_flags(void **state)
 		     "--long-calls: expected a number, got many");
 	expect_error("", (const char *const[]){ "--long-calls", "0", NULL },
 		     "--long-calls: 0 is out of range 1..16384");
+	expect_error("", (const char *const[]){ "--fetch-uid", "4294967295", NULL },
+		     "--fetch-uid: 4294967295 is out of range 0..4294967294");
 	expect_error("", (const char *const[]){ "--plain-http", "a b", NULL },
 		     "--plain-http[0]: a b: invalid registry host");
 	expect_error("", (const char *const[]){ "--root", NULL }, "--root: missing value");

@@ -4,8 +4,8 @@
  *
  * What:  the archive is a tar archive of an OCI image layout, a docker save archive, or both at
  *        once. An archive that is both is read as an OCI image layout.
- * Rules: the process needs no network, and no files except those that are already open, so it is
- *        confined before the first byte is read (confine.h).
+ * Rules: needs no network, and no files except those that are already open: the fetcher is confined
+ *        accordingly (CONFINE_READER).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,7 +15,6 @@
 #include "base/str.h"
 #include "fetch/archive/archive.h"
 #include "fetch/codec/sha256.h"
-#include "fetch/confine/confine.h"
 #include "image/reference.h"
 
 struct archive_source {
@@ -77,16 +76,9 @@ static int resolve(struct source *source, struct resolved_image *ret_image, stru
 	AUTO(resolved_image_done) struct resolved_image image = { 0 };
 	AUTO(reference_done) struct reference ref = { 0 };
 	struct hw_err ignored;
-	int r = 0;
+	int r;
 
-	/* at its first use OpenSSL reads its configuration file, which the sandbox would prevent */
-	sha256_free(sha256_new());
-	if (!source->job->unconfined)
-		r = confine_reader(e);
-	if (r < 0)
-		r = err_replace(e, -EINVAL, -EIO); /* the request is not wrong */
-	if (r == 0)
-		r = reject_compressed(s->fd, e);
+	r = reject_compressed(s->fd, e);
 	if (r == 0)
 		r = archive_open(s->fd, &s->archive, e);
 	if (r == 0)

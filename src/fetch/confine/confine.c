@@ -1,28 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/confine/confine.c - sandbox for processes that read untrusted archives
+ * fetch/confine/confine.c - sandbox for processes that read untrusted input
  *
- * How:   three mechanisms. With chroot(), even an incorrectly resolved path stays inside the layer.
- *        All capabilities that unpacking does not need are dropped. A seccomp filter allows only
- *        the listed system calls: CAP_SYS_ADMIN must be kept for overlayfs attributes, and without
- *        the filter it would allow the process to undo the other two. A system call that is not
- *        listed fails with ENOSYS instead of killing the process, because a newer C library may try
- *        a newer call first and fall back.
+ * How:   the table roles[] says what each process keeps, in four mechanisms.
+ *        The root of a process that handles a layer is a mount of its own, with "nodev" among others: seccomp cannot
+ *        distinguish a device from a file when it is opened, the mount can. The mount is detached:
+ *        no other process sees it, and it ends with the process. A new mount namespace would do the
+ *        same, but creating it takes a millisecond for every 70 mounts of the node, and 20 us are
+ *        enough this way.
+ *        All capabilities that the process does not need are dropped. CAP_SYS_ADMIN must be kept
+ *        for overlayfs attributes; only the seccomp filter prevents that the process undoes the
+ *        other restrictions with it.
+ *        The seccomp filter allows the listed system calls. A call that is not listed fails with
+ *        ENOSYS instead of killing the process, because a newer C library may try a newer call
+ *        first and fall back.
+ *        Landlock (landlock.c) limits which files a process that talks to registries can read.
  */
 #include "fetch/confine/confine.h"
 
+#include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <linux/sockios.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "fetch/confine/landlock.h"
 
 #if defined(__x86_64__)
 #define ARCHITECTURE AUDIT_ARCH_X86_64
@@ -30,33 +44,72 @@
 #define ARCHITECTURE AUDIT_ARCH_AARCH64
 #endif
 
-/* Needed to set the owner and mode of any file, to create devices, and to set file capabilities and
- * trusted.overlay attributes. */
-static const int kept_capabilities[] = {
-	CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_FSETID, CAP_MKNOD, CAP_SETFCAP, CAP_SYS_ADMIN,
+/* For unpacking: access to files by name, their attributes, and the result on the open socket. */
+#define UNPACK_CALLS                                                                               \
+	SYS_openat, SYS_openat2, SYS_mkdirat, SYS_mknodat, SYS_symlinkat, SYS_linkat,              \
+		SYS_unlinkat, SYS_renameat2, SYS_renameat, SYS_getdents64, SYS_readlinkat,         \
+		SYS_syncfs, SYS_newfstatat, SYS_statx, SYS_fchown, SYS_fchownat, SYS_fchmod,       \
+		SYS_fchmodat, SYS_utimensat, SYS_fsetxattr, SYS_fgetxattr, SYS_flistxattr,         \
+		SYS_sendmsg
+
+static const int unpack_calls[] = { UNPACK_CALLS };
+
+/* For hawser-layer: reading files and their attributes, and the report on the open socket. */
+static const int layer_calls[] = {
+	SYS_openat,    SYS_openat2,    SYS_getdents64, SYS_readlinkat, SYS_newfstatat, SYS_statx,
+	SYS_fgetxattr, SYS_flistxattr, SYS_fadvise64,  SYS_sendmsg,    SYS_shutdown,
 };
 
-/* For unpacking only: access to files by name, their attributes, and the result on the open
- * socket. */
-static const int unpack_calls[] = {
-	SYS_openat,	SYS_openat2,   SYS_mkdirat,   SYS_mknodat,    SYS_symlinkat,  SYS_linkat,
-	SYS_unlinkat,	SYS_renameat2, SYS_renameat,  SYS_getdents64, SYS_readlinkat, SYS_syncfs,
-	SYS_newfstatat, SYS_statx,     SYS_fchown,    SYS_fchownat,   SYS_fchmod,     SYS_fchmodat,
-	SYS_utimensat,	SYS_fsetxattr, SYS_fgetxattr, SYS_flistxattr, SYS_sendmsg,
+/* For the supervisor: messages, completing layers, and starting and ending unpackers, which inherit
+ * this filter and are confined further. */
+static const int supervisor_calls[] = {
+	UNPACK_CALLS,  SYS_recvmsg,  SYS_clone,	    SYS_set_robust_list, SYS_rseq,
+	SYS_wait4,     SYS_kill,     SYS_pipe2,	    SYS_socketpair,	 SYS_close_range,
+	SYS_prctl,     SYS_getppid,  SYS_open_tree, SYS_mount_setattr,	 SYS_fchdir,
+	SYS_chroot,    SYS_dup3,     SYS_capget,    SYS_capset,		 SYS_seccomp,
+	SYS_prlimit64, SYS_shutdown,
+#ifdef SYS_dup2
+	SYS_dup2,
+#endif
 };
 
-/* For reading an archive only: threads, and messages on the open socket. */
-static const int reader_calls[] = {
-	SYS_clone,
-	SYS_clone3,
-	SYS_set_robust_list,
-	SYS_rseq,
-	SYS_sendmsg,
-	SYS_recvmsg,
-	SYS_prlimit64,
-	SYS_sched_yield,
-	SYS_sched_getaffinity,
-	SYS_clock_nanosleep,
+/* For fetching: threads, and messages on the open socket. */
+#define THREAD_CALLS                                                                               \
+	SYS_clone, SYS_clone3, SYS_set_robust_list, SYS_rseq, SYS_sendmsg, SYS_recvmsg,            \
+		SYS_prlimit64, SYS_sched_yield, SYS_sched_getaffinity, SYS_clock_nanosleep
+
+static const int reader_calls[] = { THREAD_CALLS };
+
+/* For fetching from a registry: connections, and reading the files of the resolver and of TLS.
+ * libcurl, OpenSSL, the C library and its NSS modules make these calls. */
+static const int client_calls[] = {
+	THREAD_CALLS,	 SYS_connect,	    SYS_bind, /* a netlink socket */
+	SYS_getsockname, SYS_getpeername,   SYS_getsockopt, SYS_setsockopt,  SYS_sendto,
+	SYS_recvfrom,	 SYS_sendmmsg,	    SYS_shutdown,   SYS_socketpair,  SYS_pipe2,
+	SYS_eventfd2,	 SYS_epoll_create1, SYS_epoll_ctl,  SYS_epoll_pwait, SYS_pselect6,
+	SYS_writev,	 SYS_readv,	    SYS_openat,	    SYS_newfstatat,  SYS_statx,
+	SYS_readlinkat,	 SYS_faccessat,	    SYS_faccessat2, SYS_getdents64,  SYS_fadvise64,
+	SYS_uname,	 SYS_sysinfo,	    SYS_getuid,	    SYS_geteuid,     SYS_getgid,
+	SYS_getegid,	 SYS_getppid,
+#ifdef SYS_open /* calls that newer architectures lack */
+	SYS_open,	 SYS_stat,	    SYS_lstat,	    SYS_access,	     SYS_readlink,
+	SYS_select,	 SYS_pipe,	    SYS_epoll_wait,
+#endif
+};
+
+/* Calls that are allowed only if one argument has a certain value. */
+struct limited_call {
+	int call, argument;
+	uint32_t values[4];
+	size_t n;
+	int error; /* for other values */
+};
+
+/* AF_UNIX and AF_NETLINK: NSS modules. Other families would be a way to other parts of the kernel,
+ * and AF_VSOCK to the hypervisor. */
+static const struct limited_call client_limited[] = {
+	{ SYS_socket, 0, { AF_INET, AF_INET6, AF_UNIX, AF_NETLINK }, 4, EAFNOSUPPORT },
+	{ SYS_ioctl, 1, { FIONREAD, FIONBIO }, 2, ENOTTY },
 };
 
 static const int common_calls[] = {
@@ -99,26 +152,127 @@ static const int common_calls[] = {
 #endif
 };
 
-#define CALLS_MAX (ARRAY_SIZE(common_calls) + ARRAY_SIZE(unpack_calls) + ARRAY_SIZE(reader_calls))
+/* The files that fetching from a registry reads. All else, such as the certificates for individual
+ * registries, is read before the process is confined. */
+static const char *const client_files[] = {
+	/* certificate authorities, where Debian, Fedora, SUSE, Arch and Alpine have them */
+	"/etc/ssl/certs",
+	"/etc/ssl/cert.pem",
+	"/etc/ssl/openssl.cnf",
+	"/usr/lib/ssl",
+	"/usr/share/ca-certificates",
+	"/usr/local/share/ca-certificates",
+	"/etc/pki/tls/certs",
+	"/etc/pki/tls/cert.pem",
+	"/etc/pki/ca-trust/extracted",
+	"/etc/ca-certificates/extracted",
+	"/var/lib/ca-certificates",
+	/* the resolver; the directories contain the targets of /etc/resolv.conf, which are replaced
+	 * whenever the network changes */
+	"/etc/nsswitch.conf",
+	"/etc/resolv.conf",
+	"/etc/hosts",
+	"/etc/host.conf",
+	"/etc/gai.conf",
+	"/run/systemd/resolve",
+	"/run/resolvconf",
+	"/run/NetworkManager/resolv.conf",
+	"/run/NetworkManager/no-stub-resolv.conf",
+	/* NSS modules and the libraries that they use */
+	"/etc/ld.so.cache",
+	"/lib",
+	"/lib64",
+	"/usr/lib",
+	"/usr/lib64",
+	"/usr/local/lib",
+};
+
+/* ---- roles ------------------------------------------------------------------ */
+
+struct calls {
+	const int *v;
+	size_t n;
+};
+
+#define CALLS(list)                                                                                \
+	{                                                                                          \
+		list, ARRAY_SIZE(list)                                                             \
+	}
+#define CAP(name) (UINT64_C(1) << CAP_##name)
+/* Needed to set the owner and mode of any file, to create devices, and to set file capabilities and
+ * trusted.overlay attributes. */
+#define CAPS_UNPACK                                                                                \
+	(CAP(CHOWN) | CAP(DAC_OVERRIDE) | CAP(FOWNER) | CAP(FSETID) | CAP(MKNOD) | CAP(SETFCAP) |  \
+	 CAP(SYS_ADMIN))
+
+static const struct role {
+	uint64_t capabilities; /* kept */
+	uint64_t mount;	       /* attributes of the mount that becomes the root; 0: no such mount */
+	struct calls calls;    /* in addition to common_calls */
+	const struct limited_call *limited;
+	size_t n_limited;
+	const char *const *files; /* the only files that can be opened; NULL: any */
+	size_t n_files;
+} roles[] = {
+	[CONFINE_CLIENT] = { .calls = CALLS(client_calls),
+			     .limited = client_limited,
+			     .n_limited = ARRAY_SIZE(client_limited),
+			     .files = client_files,
+			     .n_files = ARRAY_SIZE(client_files) },
+	/* SYS_CHROOT and those of CAPS_UNPACK are passed on to unpackers; KILL ends the fetcher */
+	[CONFINE_SUPERVISOR] = { .capabilities = CAPS_UNPACK | CAP(SYS_CHROOT) | CAP(KILL),
+				 .calls = CALLS(supervisor_calls) },
+	[CONFINE_READER] = { .calls = CALLS(reader_calls) },
+	[CONFINE_UNPACKER] = { .capabilities = CAPS_UNPACK,
+			       .mount = MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC,
+			       .calls = CALLS(unpack_calls) },
+	/* SYS_ADMIN: reads trusted.overlay attributes */
+	[CONFINE_LAYER] = { .capabilities = CAP(DAC_READ_SEARCH) | CAP(SYS_ADMIN),
+			    .mount = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID |
+				     MOUNT_ATTR_NOEXEC,
+			    .calls = CALLS(layer_calls) },
+};
+
+#define CALLS_MAX   128 /* of a role, common_calls included */
+#define LIMITED_MAX 4
+#define LIMITED_LEN (2 + 2 * 4 + 1) /* instructions for a limited call */
+
+/* ---- root ------------------------------------------------------------------ */
+
+/* @root is replaced: an open descriptor of the original mount would still allow to open devices. The
+ * descriptor of the mount itself stays open, because the mount lives as long as this descriptor. */
+static int enter_mount(int root, uint64_t attributes, struct hw_err *e)
+{
+	struct mount_attr attr = { .attr_set = attributes, .propagation = MS_PRIVATE };
+	autoclose int dir = -1;
+	int mount;
+
+	mount = open_tree(root, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
+	if (mount < 0 || mount_setattr(mount, "", AT_EMPTY_PATH, &attr, sizeof(attr)) < 0)
+		return err_set(e, -errno, "mount the layer's directory");
+	if (fchdir(mount) == 0 && chroot(".") == 0)
+		dir = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir < 0 || dup3(dir, root, O_CLOEXEC) < 0)
+		return err_set(e, -errno, "chroot to the layer's directory");
+	return 0;
+}
 
 /* ---- capabilities ---------------------------------------------------------- */
 
-/* Drops all capabilities that are not in kept_capabilities. Does not add any. */
-static int drop_capabilities(struct hw_err *e)
+/* Drops all capabilities that are not in @kept. Does not add any. */
+static int drop_capabilities(uint64_t kept, struct hw_err *e)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
-	uint64_t mask = 0;
 
-	for (size_t i = 0; i < ARRAY_SIZE(kept_capabilities); i++)
-		mask |= UINT64_C(1) << kept_capabilities[i];
+	/* EPERM: has no CAP_SETPCAP; a set that is empty otherwise needs no bound */
 	for (int cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++)
 		if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0 && errno != EPERM)
 			return err_set(e, -errno, "drop capability %d from the bounding set", cap);
 	if (syscall(SYS_capget, &header, data) < 0)
 		return err_set(e, -errno, "read capabilities");
 	for (int i = 0; i < _LINUX_CAPABILITY_U32S_3; i++) {
-		data[i].permitted &= (uint32_t)(mask >> 32 * i);
+		data[i].permitted &= (uint32_t)(kept >> 32 * i);
 		data[i].effective = data[i].permitted;
 		data[i].inheritable = 0;
 	}
@@ -137,50 +291,73 @@ static int drop_capabilities(struct hw_err *e)
 #define RETURN(value)  (struct sock_filter) BPF_STMT(BPF_RET | BPF_K, value)
 
 struct filter {
-	struct sock_filter program[5 + 2 * CALLS_MAX];
+	struct sock_filter program[5 + 2 * CALLS_MAX + LIMITED_MAX * LIMITED_LEN];
 	unsigned short n;
 };
 
-static void allow_calls(struct filter *f, const int *calls, size_t n)
+static void allow_calls(struct filter *f, const struct calls *calls)
 {
-	for (size_t i = 0; i < n; i++) {
-		f->program[f->n++] = NEXT_IF((uint32_t)calls[i]);
+	for (size_t i = 0; i < calls->n; i++) {
+		f->program[f->n++] = NEXT_IF((uint32_t)calls->v[i]);
 		f->program[f->n++] = RETURN(SECCOMP_RET_ALLOW);
 	}
 }
 
-/* Allows common_calls and @more. A system call made for another architecture kills the process,
- * because its number means a different call. */
-static int set_seccomp_filter(const int *more, size_t n, struct hw_err *e)
+/* The lower half of an argument: the kernel ignores the rest of an int. */
+#define LOAD_ARGUMENT(i)                                                                           \
+	(struct sock_filter) BPF_STMT(BPF_LD | BPF_W | BPF_ABS,                                    \
+				      offsetof(struct seccomp_data, args) + 8 * (uint32_t)(i))
+
+static void limit_call(struct filter *f, const struct limited_call *l)
 {
+	uint8_t rest = (uint8_t)(2 * l->n + 2);
+
+	f->program[f->n++] =
+		(struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)l->call, 0, rest);
+	f->program[f->n++] = LOAD_ARGUMENT(l->argument);
+	for (size_t i = 0; i < l->n; i++) {
+		f->program[f->n++] = NEXT_IF(l->values[i]);
+		f->program[f->n++] = RETURN(SECCOMP_RET_ALLOW);
+	}
+	f->program[f->n++] = RETURN(SECCOMP_RET_ERRNO | (uint32_t)l->error);
+}
+
+/* Allows common_calls and those of @role. A system call made for another architecture kills the process,
+ * because its number means a different call. */
+static int set_seccomp_filter(const struct role *role, struct hw_err *e)
+{
+	static const struct calls common = CALLS(common_calls);
 	struct filter f = { .n = 0 };
 	struct sock_fprog fprog = { .filter = f.program };
 
+	assert(common.n + role->calls.n <= CALLS_MAX && role->n_limited <= LIMITED_MAX);
 	f.program[f.n++] = LOAD(arch);
 	f.program[f.n++] = SKIP_IF(ARCHITECTURE);
 	f.program[f.n++] = RETURN(SECCOMP_RET_KILL_PROCESS);
 	f.program[f.n++] = LOAD(nr);
-	allow_calls(&f, common_calls, ARRAY_SIZE(common_calls));
-	allow_calls(&f, more, n);
+	allow_calls(&f, &common);
+	allow_calls(&f, &role->calls);
+	for (size_t i = 0; i < role->n_limited; i++)
+		limit_call(&f, &role->limited[i]);
 	f.program[f.n++] = RETURN(SECCOMP_RET_ERRNO | ENOSYS);
 	fprog.len = f.n;
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
-	    syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &fprog) < 0)
+	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &fprog) < 0)
 		return err_set(e, -errno, "set the seccomp filter");
 	return 0;
 }
 
-int confine(int root, struct hw_err *e)
+int confine(enum confine_role role, int root, struct hw_err *e)
 {
-	int r;
+	const struct role *to = &roles[role];
+	int r = 0;
 
-	if (fchdir(root) < 0 || chroot(".") < 0)
-		return err_set(e, -errno, "chroot to the layer's root");
-	r = drop_capabilities(e);
-	return r < 0 ? r : set_seccomp_filter(unpack_calls, ARRAY_SIZE(unpack_calls), e);
-}
-
-int confine_reader(struct hw_err *e)
-{
-	return set_seccomp_filter(reader_calls, ARRAY_SIZE(reader_calls), e);
+	if (to->mount)
+		r = enter_mount(root, to->mount, e);
+	if (r == 0)
+		r = drop_capabilities(to->capabilities, e);
+	if (r == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		r = err_set(e, -errno, "set no_new_privs");
+	if (r == 0 && to->files)
+		r = landlock_allow_reading(to->files, to->n_files, e);
+	return r < 0 ? r : set_seccomp_filter(to, e);
 }

@@ -6,6 +6,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -13,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -28,11 +32,12 @@
 #include "base/mem.h"
 #include "fetch/unpack/tree.h"
 
-/* Runs body() in a process that is confined to a new directory. Return: its exit status */
-static int run_confined(int (*body)(int root))
+/* Runs body() in a process that is confined to a new directory with a file "old" and a device
+ * "null". Return: its exit status */
+static int run_confined_as(enum confine_role role, int (*body)(int root))
 {
 	char path[] = "/tmp/test-confine.XXXXXX";
-	autoclose int root = -1;
+	autoclose int root = -1, file = -1;
 	struct hw_err e;
 	int status = -1;
 	pid_t pid;
@@ -40,14 +45,25 @@ static int run_confined(int (*body)(int root))
 	assert_non_null(mkdtemp(path));
 	root = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_true(root >= 0);
+	file = openat(root, "old", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	assert_true(file >= 0);
+	assert_int_equal(write(file, "x", 1), 1);
+	assert_int_equal(fchown(file, 5, 6), 0);
+	assert_int_equal(fsetxattr(root, TREE_OPAQUE, "y", 1, 0), 0);
+	assert_int_equal(mknodat(root, "null", S_IFCHR | 0666, makedev(1, 3)), 0);
 	pid = fork();
 	assert_true(pid >= 0);
 	if (pid == 0)
-		_exit(confine(root, &e) < 0 ? 100 : body(root));
+		_exit(confine(role, root, &e) < 0 ? 100 : body(root));
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(remove_tree(AT_FDCWD, path, &e), 0);
 	assert_true(WIFEXITED(status));
 	return WEXITSTATUS(status);
+}
+
+static int run_confined(int (*body)(int root))
+{
+	return run_confined_as(CONFINE_UNPACKER, body);
 }
 
 static void needs_root(void)
@@ -96,11 +112,56 @@ static void test_create(void **state)
 	assert_int_equal(run_confined(try_create), 0);
 }
 
-/* System calls that are forbidden to every confined process. */
+/* A device can be created, but not be opened: by its path, through the descriptor of the root, or
+ * through the current directory. */
+static int try_device(int root)
+{
+	static const mode_t types[] = { S_IFCHR, S_IFBLK };
+
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
+		/* 1:3 is /dev/null as a character device, and a RAM disk as a block device */
+		if (mknodat(root, "device", types[i] | 0666, makedev(1, 3)) < 0)
+			return 1;
+		if (open("/device", O_RDONLY | O_CLOEXEC) >= 0 || errno != EACCES)
+			return 2;
+		if (openat(root, "device", O_RDONLY | O_CLOEXEC) >= 0 || errno != EACCES)
+			return 3;
+		if (openat(AT_FDCWD, "device", O_RDONLY | O_CLOEXEC) >= 0 || errno != EACCES)
+			return 4;
+		if (unlinkat(root, "device", 0) < 0)
+			return 5;
+	}
+	return 0;
+}
+
+static void test_device(void **state)
+{
+	(void)state;
+	needs_root();
+	assert_int_equal(run_confined(try_device), 0);
+}
+
+/* Finds every open descriptor of a directory, and tries it. */
+static int try_descriptors(int root)
+{
+	if (mknodat(root, "device", S_IFCHR | 0666, makedev(1, 3)) < 0)
+		return 1;
+	for (int fd = 0; fd < 1024; fd++)
+		if (openat(fd, "device", O_RDONLY | O_CLOEXEC) >= 0)
+			return 2;
+	return 0;
+}
+
+static void test_descriptors(void **state)
+{
+	(void)state;
+	needs_root();
+	assert_int_equal(run_confined(try_descriptors), 0);
+}
+
+/* System calls that are forbidden to every confined process; the last ones are allowed to a process
+ * that talks to registries. */
 static const long forbidden[] = {
-	SYS_socket,
-	SYS_socketpair,
-	SYS_connect,
 	SYS_execve,
 	SYS_mount,
 	SYS_umount2,
@@ -111,9 +172,10 @@ static const long forbidden[] = {
 	SYS_bpf,
 	SYS_pivot_root,
 	SYS_open_tree,
+	SYS_move_mount,
+	SYS_mount_setattr,
 	SYS_fsopen,
 	SYS_kill,
-	SYS_ioctl,
 	SYS_keyctl,
 	SYS_memfd_create,
 	SYS_setuid,
@@ -124,16 +186,36 @@ static const long forbidden[] = {
 	SYS_process_vm_readv,
 	SYS_open_by_handle_at,
 	SYS_name_to_handle_at,
+	SYS_listen,
+	SYS_accept4,
+	SYS_perf_event_open,
+	SYS_userfaultfd,
+	SYS_pidfd_getfd,
+	SYS_socket,
+	SYS_socketpair,
+	SYS_connect,
+	SYS_ioctl,
 };
 
-/* Makes the system calls by number, since a C library function may fail before it calls the
- * kernel. */
-static int try_calls(int root)
+#define FORBIDDEN_TO_CLIENTS (ARRAY_SIZE(forbidden) - 4)
+
+/* Makes the first @n calls by number, since a C library function may fail before it calls the
+ * kernel. Return: 0, or 10 plus the index of a call that did not fail with ENOSYS */
+static int try_forbidden(size_t n)
 {
-	(void)root;
-	for (size_t i = 0; i < ARRAY_SIZE(forbidden); i++)
+	for (size_t i = 0; i < n; i++)
 		if (syscall(forbidden[i], -1, 0, 0, 0, 0, 0) != -1 || errno != ENOSYS)
 			return (int)i + 10;
+	return 0;
+}
+
+static int try_calls(int root)
+{
+	int r = try_forbidden(ARRAY_SIZE(forbidden));
+
+	(void)root;
+	if (r != 0)
+		return r;
 	return syscall(SYS_clone, -1, 0, 0, 0, 0) != -1 || errno != ENOSYS ||
 	       syscall(SYS_clone3, -1, 0) != -1 || errno != ENOSYS;
 }
@@ -168,7 +250,7 @@ static int try_reader(void)
 
 	if (file < 0 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return 1;
-	if (confine_reader(&e) < 0)
+	if (confine(CONFINE_READER, -1, &e) < 0)
 		return 2;
 	if (pread(file, &byte, 1, 0) != 1 || send_byte(pair[0]) != 1 ||
 	    read(pair[1], &byte, 1) != 1)
@@ -177,24 +259,175 @@ static int try_reader(void)
 		return 4;
 	if (open("/etc/passwd", O_RDONLY | O_CLOEXEC) >= 0 || errno != ENOSYS)
 		return 5;
-	for (size_t i = 0; i < ARRAY_SIZE(forbidden); i++)
-		if (syscall(forbidden[i], -1, 0, 0, 0, 0, 0) != -1 || errno != ENOSYS)
-			return (int)i + 10;
-	return 0;
+	return try_forbidden(ARRAY_SIZE(forbidden));
 }
 
-static void test_reader(void **state)
+/* Return: exit status of body() in a process of its own */
+static int run_forked(int (*body)(void))
 {
 	int status = -1;
 	pid_t pid = fork();
 
-	(void)state;
 	assert_true(pid >= 0);
 	if (pid == 0)
-		_exit(try_reader());
+		_exit(body());
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status));
-	assert_int_equal(WEXITSTATUS(status), 0);
+	return WEXITSTATUS(status);
+}
+
+static void test_reader(void **state)
+{
+	(void)state;
+	assert_int_equal(run_forked(try_reader), 0);
+}
+
+static int try_layer(int root)
+{
+	int fd = open("/old", O_RDONLY | O_CLOEXEC);
+	char byte;
+
+	if (fd < 0 || read(fd, &byte, 1) != 1 || fgetxattr(root, TREE_OPAQUE, &byte, 1) != 1)
+		return 1;
+	if (open("/etc/passwd", O_RDONLY | O_CLOEXEC) >= 0 || errno != ENOENT)
+		return 2;
+	if (open("/old", O_WRONLY | O_CLOEXEC) >= 0 || (errno != EROFS && errno != EACCES))
+		return 3;
+	if (open("/new", O_WRONLY | O_CREAT | O_CLOEXEC, 0600) >= 0 || errno != EROFS)
+		return 4;
+	if (openat(root, "new", O_WRONLY | O_CREAT | O_CLOEXEC, 0600) >= 0 || errno != EROFS)
+		return 5;
+	if (open("/null", O_RDONLY | O_CLOEXEC) >= 0 || errno != EACCES)
+		return 6;
+	if (fchmod(fd, 0666) == 0 || unlinkat(root, "old", 0) == 0)
+		return 7;
+	return try_calls(root);
+}
+
+static void test_layer(void **state)
+{
+	(void)state;
+	needs_root();
+	assert_int_equal(run_confined_as(CONFINE_LAYER, try_layer), 0);
+}
+
+static int try_supervisor(void)
+{
+	static const long calls[] = { SYS_execve,     SYS_socket,	  SYS_connect, SYS_mount,
+				      SYS_unshare,    SYS_setns,	  SYS_ptrace,  SYS_bpf,
+				      SYS_move_mount, SYS_io_uring_setup, SYS_setuid,  SYS_reboot };
+	struct hw_err e;
+	pid_t pid;
+	int status = -1;
+
+	if (confine(CONFINE_SUPERVISOR, -1, &e) < 0)
+		return 1;
+	for (size_t i = 0; i < ARRAY_SIZE(calls); i++)
+		if (syscall(calls[i], -1, 0, 0, 0, 0, 0) != -1 || errno != ENOSYS)
+			return (int)i + 10;
+	pid = fork();
+	if (pid == 0) /* an unpacker */
+		_exit(confine(CONFINE_UNPACKER, open("/tmp", O_RDONLY | O_CLOEXEC), &e) < 0);
+	return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0 ? 0 : 2;
+}
+
+static void test_supervisor(void **state)
+{
+	(void)state;
+	needs_root();
+	assert_int_equal(run_forked(try_supervisor), 0);
+}
+
+/* ---- a process that talks to registries ----------------------------------------- */
+
+static int become_client(void)
+{
+	struct hw_err e;
+
+	return confine(CONFINE_CLIENT, -1, &e);
+}
+
+static int try_client_calls(void)
+{
+	return become_client() < 0 ? 1 : try_forbidden(FORBIDDEN_TO_CLIENTS);
+}
+
+static void test_client_calls(void **state)
+{
+	(void)state;
+	assert_int_equal(run_forked(try_client_calls), 0);
+}
+
+static int try_sockets(void)
+{
+	static const int allowed[] = { AF_INET, AF_INET6, AF_UNIX };
+	static const int refused[] = { AF_PACKET, AF_VSOCK, AF_ALG, AF_BLUETOOTH, AF_KEY };
+	int fd = -1;
+
+	if (become_client() < 0)
+		return 1;
+	for (size_t i = 0; i < ARRAY_SIZE(refused); i++)
+		if (socket(refused[i], SOCK_RAW, 0) >= 0 || errno != EAFNOSUPPORT)
+			return (int)i + 10;
+	/* the upper half of the register does not matter to the kernel */
+	if (syscall(SYS_socket, (1L << 32) | AF_ALG, SOCK_SEQPACKET, 0) >= 0 ||
+	    errno != EAFNOSUPPORT)
+		return 2;
+	for (size_t i = 0; i < ARRAY_SIZE(allowed); i++)
+		if ((fd = socket(allowed[i], SOCK_STREAM | SOCK_CLOEXEC, 0)) < 0 &&
+		    errno != EAFNOSUPPORT)
+			return (int)i + 20;
+	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return 3;
+	if (ioctl(fd, SIOCGIFCONF, NULL) == 0 || errno != ENOTTY)
+		return 4;
+	return 0;
+}
+
+static void test_client_sockets(void **state)
+{
+	(void)state;
+	assert_int_equal(run_forked(try_sockets), 0);
+}
+
+static int try_files(void)
+{
+	static const char *const readable[] = { "/etc/nsswitch.conf", "/etc/hosts",
+						"/etc/ssl/certs", "/usr/lib" };
+	static const char *const hidden[] = { "/etc/passwd",	 "/etc", "/",
+					      "/proc/self/maps", "/tmp", "/root",
+					      "/dev/null",	 "/sys" };
+	struct addrinfo *found = NULL;
+	char path[] = "/tmp/test-confine.XXXXXX";
+	int file = mkstemp(path);
+
+	if (file < 0 || unlink(path) < 0 || become_client() < 0)
+		return 1;
+	for (size_t i = 0; i < ARRAY_SIZE(readable); i++)
+		if (open(readable[i], O_RDONLY | O_CLOEXEC) < 0 && errno != ENOENT)
+			return (int)i + 20;
+	for (size_t i = 0; i < ARRAY_SIZE(hidden); i++)
+		if (open(hidden[i], O_RDONLY | O_CLOEXEC) >= 0 || errno != EACCES)
+			return (int)i + 10;
+	if (open("/tmp/test-confine.new", O_WRONLY | O_CREAT | O_CLOEXEC, 0600) >= 0 ||
+	    errno != EACCES)
+		return 2;
+	if (open("/etc/hosts", O_WRONLY | O_CLOEXEC) >= 0 || errno != EACCES)
+		return 3;
+	if (write(file, "x", 1) != 1) /* descriptors that are already open still work */
+		return 4;
+	return getaddrinfo("localhost", "80", NULL, &found) == 0 ? 0 : 5;
+}
+
+static void test_client_files(void **state)
+{
+	(void)state;
+	if (syscall(SYS_landlock_create_ruleset, NULL, 0, 1) < 0) {
+		print_message("the kernel has no Landlock\n");
+		skip();
+	}
+	assert_int_equal(run_forked(try_files), 0);
 }
 
 int main(void)
@@ -202,11 +435,28 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		{ "confine: the process sees only the layer's root", test_outside },
 		{ "confine: files, devices and overlayfs attributes can be created", test_create },
+		{ "confine: an unpacker cannot open a device that it has created", test_device },
+		{ "confine: an unpacker has no descriptor through which it can open a device",
+		  test_descriptors },
 		{ "confine: system calls for sockets, mounts and new processes fail with ENOSYS",
 		  test_calls },
 		{ "confine: a process that reads an archive can use only threads and file "
 		  "descriptors that are already open",
 		  test_reader },
+		{ "confine: a process that reads a stored layer can read its files and change "
+		  "nothing",
+		  test_layer },
+		{ "confine: a supervisor can start unpackers, but no programs and no connections",
+		  test_supervisor },
+		{ "confine: a process that talks to registries cannot start programs or change "
+		  "its rights",
+		  test_client_calls },
+		{ "confine: a process that talks to registries can open sockets of four families "
+		  "only",
+		  test_client_sockets },
+		{ "confine: a process that talks to registries can read the files of the resolver "
+		  "and of TLS only, and write none",
+		  test_client_files },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

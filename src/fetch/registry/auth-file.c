@@ -73,13 +73,14 @@ static int read_file(const char *path, const char *name, struct credentials *c, 
 	AUTO(value_free) struct value *v = NULL;
 	AUTO(buf_done) struct buf text = { 0 };
 	const struct value *entry;
-	autofree char *auth = NULL;
+	AUTO(str_wipe) char *auth = NULL;
 	int r;
 
 	r = file_read_if_exists(AT_FDCWD, path, FILE_MAX, &text, e);
 	if (r <= 0)
 		return r;
 	r = value_parse(text.data, text.len, &v, e);
+	explicit_bzero(text.data, text.len);
 	if (r < 0)
 		return r;
 	entry = find_entry(value_get(v, "auths"), name);

@@ -39,6 +39,19 @@ static const struct hw_field token_fields[] = {
 	{ 0 },
 };
 
+/* Unlike str_printf(), which may move the text while it grows, this leaves no copy of the secret in
+ * freed memory. */
+static char *join_secret(const char *prefix, const char *middle, const char *secret)
+{
+	size_t a = strlen(prefix), b = strlen(middle), c = strlen(secret);
+	char *text = mem_new(a + b + c + 1);
+
+	memcpy(text, prefix, a);
+	memcpy(text + a, middle, b);
+	memcpy(text + a + b, secret, c);
+	return text;
+}
+
 struct auth *auth_new(const char *url, const char *repository, struct credentials *credentials)
 {
 	struct auth *a = mem_new(sizeof(*a));
@@ -49,7 +62,7 @@ struct auth *auth_new(const char *url, const char *repository, struct credential
 	a->credentials = *credentials;
 	*credentials = (struct credentials){ 0 };
 	if (!str_empty(a->credentials.registry_token))
-		a->header = str_printf("Bearer %s", a->credentials.registry_token);
+		a->header = join_secret("Bearer", " ", a->credentials.registry_token);
 	return a;
 }
 
@@ -61,7 +74,7 @@ void auth_free(struct auth *a)
 	credentials_done(&a->credentials);
 	free(a->url);
 	free(a->repository);
-	free(a->header);
+	str_wipe(a->header);
 	free(a);
 }
 
@@ -78,10 +91,11 @@ char *auth_header(struct auth *a, unsigned int *ret_generation)
 
 static char *format_basic(const struct credentials *c)
 {
-	autofree char *pair = str_printf("%s:%s", str_or(c->username, ""), str_or(c->password, ""));
-	autofree char *code = base64_encode(pair, strlen(pair));
+	AUTO(str_wipe)
+	char *pair = join_secret(str_or(c->username, ""), ":", str_or(c->password, ""));
+	AUTO(str_wipe) char *code = base64_encode(pair, strlen(pair));
 
-	return str_printf("Basic %s", code);
+	return join_secret("Basic", " ", code);
 }
 
 static bool has_password(const struct credentials *c)
@@ -110,8 +124,9 @@ static int parse_token(const struct http_response *response, char **ret_header, 
 	if (str_empty(text) || strpbrk(text, "\r\n"))
 		r = err_text(e, -EBADMSG, "no valid token in the response");
 	else
-		*ret_header = str_printf("Bearer %s", text);
-	hw_field_clear(token_fields, &t);
+		*ret_header = join_secret("Bearer", " ", text);
+	str_wipe(t.token);
+	str_wipe(t.access_token);
 	return r;
 }
 
@@ -136,18 +151,21 @@ static int request_token(const struct auth *a, struct http *h, const struct chal
 	autofree char *service = url_escape(str_or(c->service, ""));
 	autofree char *url = str_printf("%s%sservice=%s&scope=%s", c->realm,
 					strchr(c->realm, '?') ? "&" : "?", service, scope);
-	autofree char *with_account = NULL, *header = NULL, *form = NULL;
+	autofree char *with_account = NULL;
+	AUTO(str_wipe) char *header = NULL;
+	AUTO(str_wipe) char *form = NULL;
 	struct http_request request = { .url = url,
 					.forbid_loopback = remote,
 					.body_max = TOKEN_RESPONSE_MAX };
 	int r;
 
 	if (!str_empty(a->credentials.identity_token)) {
-		autofree char *token = url_escape(a->credentials.identity_token);
+		AUTO(str_wipe) char *token = url_escape(a->credentials.identity_token);
+		autofree char *request_of = str_printf("grant_type=refresh_token&client_id=hawser"
+						       "&service=%s&scope=%s",
+						       service, scope);
 
-		form = str_printf("grant_type=refresh_token&client_id=hawser&service=%s&scope=%s"
-				  "&refresh_token=%s",
-				  service, scope, token);
+		form = join_secret(request_of, "&refresh_token=", token);
 		request.url = c->realm;
 		request.form = form;
 	} else if (has_password(&a->credentials)) {
@@ -163,6 +181,8 @@ static int request_token(const struct auth *a, struct http *h, const struct chal
 		r = http_perform(h, &request, &response, e);
 	if (r == 0)
 		r = parse_token(&response, ret_header, e);
+	if (response.body.data)
+		explicit_bzero(response.body.data, response.body.len);
 	return r < 0 ? err_ctx(e, "token server %.256s", c->realm) : 0;
 }
 
@@ -187,15 +207,15 @@ static int new_header(struct auth *a, struct http *h, const struct http_response
 int auth_renew(struct auth *a, struct http *h, const struct http_response *refused,
 	       unsigned int generation, struct hw_err *e)
 {
-	autofree char *header = NULL;
+	char *header = NULL;
 	int r = 0;
 
 	pthread_mutex_lock(&a->lock);
 	if (generation == a->generation)
 		r = new_header(a, h, refused, &header, e);
 	if (header) {
-		free(a->header);
-		a->header = take_ptr(header);
+		str_wipe(a->header);
+		a->header = header;
 		a->generation++;
 	}
 	pthread_mutex_unlock(&a->lock);

@@ -26,9 +26,9 @@ struct auth;
 /* @url: URL of the registry; @repository: the repository to request access to; @credentials: the
  * content is taken over */
 struct auth *auth_new(const char *url, const char *repository, struct credentials *credentials);
-void auth_free(struct auth *a); /* overwrites the credentials */
+void auth_free(struct auth *a); /* overwrites the credentials and the header */
 
-/* Return: value of the header, to be freed by the caller; NULL: none yet. *ret_generation: for
+/* Return: value of the header, to be freed with str_wipe(); NULL: none yet. *ret_generation: for
  * auth_renew() */
 char *auth_header(struct auth *a, unsigned int *ret_generation);
 /* Get a new header after the registry has refused one. @refused: the response with status 401;

@@ -109,8 +109,8 @@ static int request_rest(struct transfer *t, struct http_response *response, stru
 static int fetch_ranges(struct transfer *t, const struct http_response *response, struct hw_err *e)
 {
 	unsigned int generation;
-	autofree char *header =
-		response->cross_origin ? NULL : auth_header(t->ep->auth, &generation);
+	AUTO(str_wipe)
+	char *header = response->cross_origin ? NULL : auth_header(t->ep->auth, &generation);
 	struct http_ranges ranges = {
 		.url = response->url,
 		.authorization = header,

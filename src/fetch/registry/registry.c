@@ -125,7 +125,7 @@ int registry_request(const struct endpoint *ep, struct http *h, struct http_requ
 {
 	for (bool renewed = false;; renewed = true) {
 		unsigned int generation;
-		autofree char *header = auth_header(ep->auth, &generation);
+		AUTO(str_wipe) char *header = auth_header(ep->auth, &generation);
 		int r;
 
 		http_response_done(ret_response);

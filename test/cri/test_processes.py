@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+test_processes.py - the rights of the daemon's helper processes, while they run
+
+What:  pulls stop in the middle of a layer, so all processes of the pull wait while they are examined.
+"""
+import contextlib
+import os
+import pathlib
+import pwd
+import socket
+import struct
+import subprocess
+
+import pytest
+
+pytest.importorskip("grpc", reason="python3-grpcio is not installed")
+from cridaemon import BUILD, Daemon
+from fetching import (ARCHITECTURE, CONFIG, FETCH, JOB, Image, Puller, StalledImage, children_of, status_of, to_json)
+from hawsercli import HAWSER, environment
+from layers import END, SANITIZED, member
+from waiting import LONG, wait_until
+
+FETCH_UID = 54321
+DAEMON, SUPERVISOR, FETCHER, READER, UNPACKER, LAYER = (
+    "hawser-cri", "hawser-fetch: supervisor", "hawser-fetch: fetcher, registry", "hawser-fetch: fetcher, archive",
+    "hawser-fetch: unpacker", "hawser-layer")
+
+
+@contextlib.contextmanager
+def pulling(directory, server, config=""):
+    """A daemon with a pull that has stopped in the middle of a layer: yields the pids of the processes."""
+    image = StalledImage(server)
+    daemon = Daemon(directory, "--plain-http", server.host, "--disk-reserve", "0", config=config).start()
+    client = subprocess.Popen([HAWSER, "--runtime", "unix:" + daemon.socket, "pull", "--quiet", image.name],
+                              env=environment(), stdout=subprocess.DEVNULL)
+    try:
+        image.wait()
+        pids = {DAEMON: daemon.process.pid}
+        # the daemon has threads, so there is a process between it and the supervisor (base/os/child.c)
+        (pids[SUPERVISOR],) = [pid for child in children_of(daemon.process.pid) for pid in children_of(child)]
+        pids[FETCHER], pids[UNPACKER] = children_of(pids[SUPERVISOR])
+        yield pids
+        image.go_on.set()
+        assert client.wait(LONG) == 0
+    finally:
+        image.go_on.set()
+        client.kill()
+        client.wait(LONG)
+        assert daemon.stop() == 0, daemon.log()
+
+
+def user_of(pid):
+    """The user and group ID, if all IDs of the process are equal."""
+    status = status_of(pid)
+    (only,) = {*status["Uid"].split(), *status["Gid"].split()}
+    return int(only)
+
+
+# ---- user of the fetcher -----------------------------------------------------------------------
+
+def has_entry(uid):
+    with contextlib.suppress(KeyError):
+        return bool(pwd.getpwuid(uid))
+    return False
+
+
+def test_the_fetcher_has_a_user_id_without_an_entry_in_passwd(server, tmp_path):
+    with open("/etc/passwd", "a", encoding="ascii") as passwd:
+        passwd.write("taken:x:61184:61184::/:/bin/false\n")
+    with pulling(tmp_path, server) as pids:
+        uid = user_of(pids[FETCHER])
+        assert 61184 < uid <= 65519 and not has_entry(uid)
+
+
+def test_the_fetcher_has_the_configured_user_id(server, tmp_path):
+    with pulling(tmp_path, server, config="fetch-uid: %d\n" % FETCH_UID) as pids:
+        assert user_of(pids[FETCHER]) == FETCH_UID
+        assert status_of(pids[FETCHER])["Groups"].strip() == ""
+
+
+# ---- the table of SECURITY.md -------------------------------------------------------------------
+
+CAPABILITIES = """CHOWN DAC_OVERRIDE DAC_READ_SEARCH FOWNER FSETID KILL SETGID SETUID SETPCAP LINUX_IMMUTABLE
+    NET_BIND_SERVICE NET_BROADCAST NET_ADMIN NET_RAW IPC_LOCK IPC_OWNER SYS_MODULE SYS_RAWIO SYS_CHROOT SYS_PTRACE
+    SYS_PACCT SYS_ADMIN SYS_BOOT SYS_NICE SYS_RESOURCE SYS_TIME SYS_TTY_CONFIG MKNOD LEASE AUDIT_WRITE AUDIT_CONTROL
+    SETFCAP MAC_OVERRIDE MAC_ADMIN SYSLOG WAKE_ALARM BLOCK_SUSPEND AUDIT_READ PERFMON BPF CHECKPOINT_RESTORE""".split()
+MOUNT_FLAGS = {os.ST_RDONLY: "ro", os.ST_NODEV: "nodev", os.ST_NOSUID: "nosuid", os.ST_NOEXEC: "noexec"}
+
+
+@contextlib.contextmanager
+def helper(program, *arguments):
+    """A helper with our end of its socket; it ends when the socket is closed."""
+    ours, theirs = socket.socketpair()
+    ours.settimeout(LONG)
+    with ours:
+        process = subprocess.Popen([program, *arguments], stdin=theirs, stdout=theirs)
+        theirs.close()
+        yield process.pid, ours
+    process.wait(LONG)
+
+
+@contextlib.contextmanager
+def loading(directory):
+    """hawser-fetch with an archive, waiting for the plan: yields the pid of the fetcher."""
+    (directory / "a.tar").write_bytes(
+        member("config.json", data=Image(archives=[]).config) +
+        member("manifest.json", data=to_json([{"Config": "config.json", "Layers": []}])) + END)
+    job = to_json({"reference": "image 1", "image": 1, "uid": FETCH_UID,
+                   "platform": {"os": "linux", "architecture": ARCHITECTURE}})
+    with open(directory / "a.tar", "rb") as archive, helper(FETCH) as (pid, sock):
+        socket.send_fds(sock, [struct.pack("<IB", len(job), JOB) + job], [archive.fileno()])
+        while Puller.receive(sock)[0] != CONFIG:
+            pass
+        (fetcher,) = children_of(pid)
+        yield fetcher
+
+
+@contextlib.contextmanager
+def verifying(directory):
+    """hawser-layer, waiting for a FIFO, its recipe: yields its pid."""
+    (directory / "layer/root").mkdir(parents=True)
+    os.mkfifo(directory / "layer/recipe")
+    with helper(BUILD / "bin/hawser-layer", "verify", directory / "layer") as (pid, _):
+        wait_until(lambda: status_of(pid)["NoNewPrivs"] == "1")
+        yield pid
+
+
+def namespaces_of(pid):
+    """The namespaces that the process does not share with this one."""
+    def read(of):
+        return {name: os.readlink("/proc/%s/ns/%s" % (of, name)) for name in os.listdir("/proc/self/ns")}
+    theirs, ours = read(pid), read("self")
+    return ", ".join(sorted(name for name in ours if ours[name] != theirs[name])) or "the node's"
+
+
+def root_of(pid):
+    """The root directory: with the flags of its mount if it is not that of this process."""
+    root = "/proc/%d/root" % pid
+    if os.path.samefile(root, "/"):
+        return "the node's"
+    flags = os.statvfs(root).f_flag
+    return "the layer: " + ",".join(name for bit, name in MOUNT_FLAGS.items() if flags & bit)
+
+
+def memory_of(pid):
+    for line in pathlib.Path("/proc/%d/limits" % pid).read_text().splitlines():
+        if line.startswith("Max data size"):
+            soft, hard = line.split()[3:5]
+            assert soft == hard
+            return "no limit" if soft == "unlimited" else "%d MiB" % (int(soft) >> 20)
+    raise AssertionError("no line for the data size")
+
+
+def row_of(pid):
+    """What the table says about a process, except for the last column."""
+    status, own = status_of(pid), status_of(os.getpid())
+    caps = int(status["CapPrm"], 16)
+    assert caps == int(status["CapEff"], 16) and int(status["CapInh"], 16) == int(status["CapAmb"], 16) == 0
+    names = ", ".join(name for i, name in enumerate(CAPABILITIES) if caps >> i & 1) or "none"
+    return ["`fetch-uid`" if user_of(pid) == FETCH_UID else pwd.getpwuid(user_of(pid)).pw_name,
+            "all" if caps == int(own["CapPrm"], 16) else names,
+            "filter" if int(status["Seccomp_filters"]) > int(own["Seccomp_filters"]) else "no filter",
+            namespaces_of(pid), root_of(pid), memory_of(pid)]
+
+
+def documented():
+    """The rows of the table in SECURITY.md, by the name of the process."""
+    text = pathlib.Path(os.environ["HAWSER_SRC"], "SECURITY.md").read_text()
+    table = text.partition("| process |")[2].partition("\n\n")[0].splitlines()[2:]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table]
+    return {row[0]: row[1:-1] for row in rows}
+
+
+@pytest.mark.skipif(SANITIZED, reason="a build with a sanitizer has no memory limits")
+def test_security_md_describes_the_processes_as_they_are(server, tmp_path):
+    with (pulling(tmp_path, server, config="fetch-uid: %d\n" % FETCH_UID) as pids, loading(tmp_path) as reader,
+          verifying(tmp_path) as layer):
+        found = {name: row_of(pid) for name, pid in {**pids, READER: reader, LAYER: layer}.items()}
+    assert found == documented()
