@@ -25,7 +25,6 @@
 #include "net/nft/wire.h"
 
 #define OUR_PRIORITY (-5) /* priority of chain forward in ruleset.nft, which sets the mark */
-#define CHAINS_MAX   256  /* further chains are ignored; no real host has that many */
 
 struct base_chain {
 	uint8_t family;
@@ -37,7 +36,7 @@ struct base_chain {
 
 struct base_chains {
 	struct base_chain *v;
-	size_t n;
+	size_t n, room;
 	const char *skip; /* name of a table to ignore, or NULL */
 };
 
@@ -103,10 +102,12 @@ static int collect_chain(void *ctx, const struct nlmsghdr *m, struct hw_err *e)
 			str_equal(chain.name, "FORWARD");
 
 	if (chain.hook != NF_INET_FORWARD || !family_name(chain.family) || iptables ||
-	    str_equal(chain.table, NFT_TABLE) || str_equal(chain.table, chains->skip) ||
-	    chains->n == CHAINS_MAX)
+	    str_equal(chain.table, NFT_TABLE) || str_equal(chain.table, chains->skip))
 		return 0;
-	chains->v = mem_resize(chains->v, chains->n + 1, sizeof(*chains->v));
+	if (chains->n == chains->room) {
+		chains->room = chains->room ? 2 * chains->room : 16;
+		chains->v = mem_resize(chains->v, chains->room, sizeof(*chains->v));
+	}
 	chains->v[chains->n++] = chain;
 	return 0;
 }

@@ -278,6 +278,26 @@ static void native_chain_that_drops(void **state)
 	assert_int_equal(forward_check_native(nft, MARK, false, NULL, &e), 0);
 }
 
+static void native_chain_after_hundreds_of_others(void **state)
+{
+	AUTO(nft_close) struct nft *nft = open_nft();
+	AUTO(buf_done) struct buf text = { 0 };
+	struct hw_err e = { 0 };
+
+	(void)state;
+	buf_printf(&text, "add table ip mine\n");
+	for (int i = 0; i < 300; i++)
+		buf_printf(&text,
+			   "add chain ip mine c%d { type filter hook forward priority 5; policy "
+			   "%s; }\n",
+			   i, i < 299 ? "accept" : "drop");
+	run_nft(text.data);
+	assert_int_equal(forward_check_native(nft, MARK, true, NULL, &e), -EPERM);
+	assert_string_equal(e.msg,
+			    "nftables chain ip mine c299 drops pod traffic; to accept it: "
+			    "nft 'insert rule ip mine c299 meta mark & 0x1000 == 0x1000 accept'");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -299,6 +319,8 @@ int main(void)
 		  used_admin_chain_stays },
 		{ "forward: a native nftables chain that drops pod traffic is reported",
 		  native_chain_that_drops, NULL, NULL, NULL },
+		{ "forward: a native nftables chain that drops is found after hundreds of others",
+		  native_chain_after_hundreds_of_others },
 	};
 
 	return cmocka_run_group_tests_name("forward", tests, test_enter, NULL);
