@@ -34,6 +34,8 @@ print(ipaddress.IPv6Address(b"\xfe\x80" + bytes(6) + bytes([mac[0] ^ 2]) + mac[1
 		"$(</sys/class/net/br7/address)"
 }
 
+has_state() { [ "$(ip -j link show br7 | jq -r '.[0].operstate')" = "$1" ]; }
+
 @test "bridge: a new bridge has its link-local address right after ADD, even if its port is down" {
 	for keys in '{"disableContainerInterface":true}' '{}'; do
 		add "$keys"
@@ -41,7 +43,7 @@ print(ipaddress.IPv6Address(b"\xfe\x80" + bytes(6) + bytes([mac[0] ^ 2]) + mac[1
 		check
 		# the state of the bridge is that of its ports, as in upstream
 		[ "$keys" = '{}' ] && state=UP || state=DOWN
-		wait_until eval '[ "$(ip -j link show br7 | jq -r ".[0].operstate")" = '$state' ]'
+		wait_until has_state "$state"
 		del
 		ip link del br7
 		rm -r /run/hawser
