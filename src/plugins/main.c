@@ -25,6 +25,7 @@
 #include "plugins/install.h"
 #include "plugins/plugins.h"
 #include "plugins/pod/host-objects.h"
+#include "plugins/pod/rules.h"
 #include "plugins/portmap/portmap.h"
 #include "plugins/rules.h"
 #include "plugins/tuning/tuning.h"
@@ -129,6 +130,7 @@ static int command_install(int argc, char **argv)
 static const struct host_object_kind host_object_kinds[] = {
 	{ HOST_OBJECT_IPTABLES, firewall_host_object_remove },
 	{ HOST_OBJECT_FORWARD, firewall_host_chain_remove },
+	{ HOST_OBJECT_MASQUERADE, pod_rules_host_object_remove },
 	{ 0 },
 };
 
