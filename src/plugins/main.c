@@ -26,6 +26,7 @@
 #include "plugins/install.h"
 #include "plugins/plugins.h"
 #include "plugins/pod/host-objects.h"
+#include "plugins/pod/rules.h"
 #include "plugins/portmap/portmap.h"
 #include "plugins/rules.h"
 #include "plugins/tuning/tuning.h"
@@ -127,6 +128,13 @@ static int command_install(int argc, char **argv)
 	return install_into(dir, force, plugins, &e) < 0 ? print_error(&e) : 0;
 }
 
+static const struct host_object_kind host_object_kinds[] = {
+	{ HOST_OBJECT_IPTABLES, firewall_host_object_remove },
+	{ HOST_OBJECT_FORWARD, firewall_host_chain_remove },
+	{ HOST_OBJECT_MASQUERADE, pod_rules_host_object_remove },
+	{ 0 },
+};
+
 static int command_uninstall(int argc, char **argv)
 {
 	struct hw_err e;
@@ -140,7 +148,7 @@ static int command_uninstall(int argc, char **argv)
 		printf("%d link%s removed from %s\n", links, links == 1 ? "" : "s", argv[1]);
 		return 0;
 	}
-	int objects = host_objects_remove(firewall_host_object_remove, &e);
+	int objects = host_objects_remove(host_object_kinds, &e);
 	if (objects < 0)
 		return print_error(&e);
 	int tables = rules_remove(&e);

@@ -40,6 +40,7 @@
 struct ptp_conf {
 	bool ip_masq;
 	char *ip_masq_backend;
+	struct hw_strings ip_masq_exclude;
 	int mtu;
 	struct ipam_conf ipam;
 	struct ipam_dns dns;
@@ -50,6 +51,8 @@ static const struct hw_field ptp_fields[] = {
 	  .help = "masquerade the pod's traffic to other networks" },
 	{ "ipMasqBackend", HW_STRING, HW_AT(struct ptp_conf, ip_masq_backend),
 	  .help = "iptables or nftables; nftables is used in both cases" },
+	{ "ipMasqExclude", HW_STRINGS, HW_AT(struct ptp_conf, ip_masq_exclude),
+	  .help = "networks to which the pod's traffic is not masqueraded" },
 	{ "mtu", HW_INT, HW_AT(struct ptp_conf, mtu),
 	  .help = "MTU of the veth pair; 0: kernel default" },
 	{ "ipam", HW_OBJECT, HW_AT(struct ptp_conf, ipam), .sub = ipam_fields,
@@ -61,7 +64,9 @@ static const struct hw_field ptp_fields[] = {
 
 static struct pod_rules ptp_rules(const struct ptp_conf *conf)
 {
-	return (struct pod_rules){ .masq = conf->ip_masq, .backend = conf->ip_masq_backend };
+	return (struct pod_rules){ .masq = conf->ip_masq,
+				   .backend = conf->ip_masq_backend,
+				   .exclude = &conf->ip_masq_exclude };
 }
 
 static int check_conf(const struct ptp_conf *conf, struct hw_err *e)

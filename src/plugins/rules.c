@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <sys/socket.h>
 
 #include "base/err.h"
 #include "base/json/value.h"
@@ -59,16 +60,22 @@ static int add_owner(void *ctx, const struct record *r, struct hw_err *e)
 
 struct element_list {
 	const struct map *owners;
-	struct value *json; /* array to append to; NULL: print text instead */
+	struct value *json;	    /* array to append to; NULL: print text instead */
+	struct hw_strings networks; /* sets of networks that may exist */
 };
 
 static int list_elem(void *ctx, const struct nft_elem *elem, struct hw_err *e)
 {
-	const struct element_list *list = ctx;
+	struct element_list *list = ctx;
 	const struct owner_names *names = map_find(list->owners, elem->owner);
-	char text[NFT_ELEM_TEXT];
+	char text[NFT_ELEM_TEXT], set[NFT_NAME];
 
 	(void)e;
+	if (str_starts(elem->chain, "masq_")) {
+		nft_direct_set(elem->chain, str_ends(elem->set, "4") ? AF_INET : AF_INET6, set);
+		if (!strings_has(&list->networks, set))
+			strings_add(&list->networks, set);
+	}
 	nft_elem_format(elem, text);
 	if (!list->json) {
 		printf("%-6s %-11s %-40s ", families[elem->table], elem->set, text);
@@ -103,7 +110,7 @@ int rules_list(const struct hw_plugin *const *plugins, bool json, struct hw_err 
 	AUTO(value_free) struct value *array = value_new_array();
 	AUTO(nft_close) struct nft *nft = NULL;
 	autofree char *state = state_dir_default();
-	struct element_list list = { owners, json ? array : NULL };
+	struct element_list list = { .owners = owners, .json = json ? array : NULL };
 	struct errors errors = { 0 };
 
 	for (size_t i = 0; plugins[i]; i++)
@@ -118,8 +125,13 @@ int rules_list(const struct hw_plugin *const *plugins, bool json, struct hw_err 
 	for (const struct nft_set *set = nft_sets; set->name; set++) {
 		r = nft_list(nft, set->table, set->name, list_elem, &list, e);
 		if (r < 0)
-			return r;
+			break;
 	}
+	for (size_t i = 0; r >= 0 && i < list.networks.n; i++)
+		r = nft_list(nft, NFT_INET, list.networks.v[i], list_elem, &list, e);
+	hw_strings_free(&list.networks);
+	if (r < 0)
+		return r;
 	if (json) {
 		autofree char *text = value_format(array, HW_JSON_PRETTY);
 		puts(text);

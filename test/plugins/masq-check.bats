@@ -15,7 +15,7 @@ load masq
 	for damage in "flush ruleset" "flush table inet hawser" "delete table bridge hawser" \
 		"delete element inet hawser masq4 { 10.7.0.2 }" "delete element inet hawser masq6 { fd07::2 }" \
 		"flush chain inet hawser $(nft list map inet hawser masq4 | grep -o 'masq_[0-9a-f]*')" \
-		"flush chain inet hawser postrouting" "flush chain inet hawser guard" "flush chain inet hawser hairpin" \
+		"flush chain inet hawser pods" "flush chain inet hawser guard" "flush chain inet hawser hairpin" \
 		"flush set bridge hawser mac_ok" "flush chain bridge hawser prerouting"; do
 		nft "$damage"
 		run check
@@ -113,7 +113,7 @@ load masq
 	for damage in "flush table inet hawser" "flush ruleset"; do
 		nft "$damage"
 		add c2 two
-		[ "$(nft list chain inet hawser postrouting | grep -c masqall)" = 2 ]
+		[ "$(nft list chain inet hawser pods | grep -c masqall)" = 2 ]
 		[ "$(nft list chain inet hawser guard | grep -c drop)" = 1 ]
 		[ "$(seen two outside 192.0.2.2 tcp)" = 192.0.2.1 ]
 		nft "$damage"

@@ -144,6 +144,31 @@ links() { ip -j link | jq -r '.[].ifname' | sort; }
 	wait_until eval '[ -z "$(links | comm -13 /tmp/links -)" ]'
 }
 
+@test "bridge: the VLAN gateway is the main end of its pair, as in upstream, and the next ADD mends it" {
+	add c1 one '{"vlan":100,"isGateway":true}'
+	port=$(ip -j link show br7.100 | jq -r '.[0].link')
+	# the kernel creates the peer first
+	[ "$(</sys/class/net/br7.100/ifindex)" -gt "$(<"/sys/class/net/$port/ifindex")" ]
+	call DEL c1 one
+	for damage in "ip link set $port nomaster" "ip link set $port down" "bridge vlan del vid 100 dev $port" \
+		"ip link set br7.100 down"; do
+		$damage
+		add c2 two '{"vlan":100,"isGateway":true}'
+		reaches two 10.7.0.1
+		call CHECK c2 two
+		[ "$(vlans "$port")" = "100 PVID Egress Untagged" ]
+		call DEL c2 two
+	done
+	# a deleted bridge is created again, with the same gateway
+	ip link del br7
+	add c2 two '{"vlan":100,"isGateway":true}'
+	reaches two 10.7.0.1
+	call CHECK c2 two
+	run -0 call DEL c2 two
+	run hawser-plugin uninstall
+	[ "$output" = $'veth br7.100 removed\nbridge br7 removed' ]
+}
+
 @test "bridge: concurrent first ADDs share the gateway of their VLAN" {
 	for i in {1..8}; do ip netns add "p$i"; done
 	for i in {1..8}; do

@@ -27,17 +27,25 @@ struct forward {
 	const char
 		*admin; /* name of the administrator's chain; an empty one is created if missing */
 	uint32_t mark;	/* one bit */
+	bool create; /* create FORWARD if it is missing, even if the administrator has no chain */
 };
 
-/* Return: 1 if both rules exist, or if there is no FORWARD chain; 0 if a rule is missing; or a
- * negative errno */
-int forward_has_rules(struct nft *nft, const struct forward *forward, struct hw_err *e);
-/* Add the missing rules: the jump at the top of the chain, the accepting rule after the jump.
- * Does nothing if there is no FORWARD chain. */
+/* If there is no FORWARD chain, rules are needed only if forward->create is set, or if the
+ * administrator's chain exists.
+ * ret_no_chain: whether there is no FORWARD chain
+ * Return: 1 if both rules exist or are not needed; 0 if a rule is missing; or a negative errno */
+int forward_has_rules(struct nft *nft, const struct forward *forward, bool *ret_no_chain,
+		      struct hw_err *e);
+/* Add the missing rules, if they are needed: the jump at the top of the chain, the accepting rule
+ * after the jump. If there is no FORWARD chain, it is created, as by iptables. */
 int forward_add_rules(struct nft *nft, const struct forward *forward, struct hw_err *e);
 /* Remove both rules, and the administrator's chain if it is empty.
  * Return: 1 if rules were removed, 0 if there was nothing to remove, or a negative errno */
 int forward_remove_rules(struct nft *nft, const struct forward *forward, struct hw_err *e);
+
+/* Remove the chain FORWARD if it has no rules and accepts all packets, then the table if it is empty.
+ * Return: 1 if the chain was removed, 0 if not, or a negative errno */
+int forward_remove_chain(struct nft *nft, int family, struct hw_err *e);
 
 /* Check for a native nftables chain at the forward hook that certainly drops packets with the
  * mark.

@@ -9,35 +9,20 @@
  *        such as all packets from one bridge, is not reported: the pods may be connected
  *        to that bridge.
  */
-#include <arpa/inet.h>
 #include <errno.h>
 #include <linux/netfilter.h>
-#include <linux/netfilter/nf_tables.h>
-#include <linux/netfilter/nfnetlink.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/str.h"
 #include "net/forward/forward.h"
 #include "net/forward/verdict.h"
 #include "net/nft/elem.h"
 #include "net/nft/rule.h"
-#include "net/nft/wire.h"
 
 #define OUR_PRIORITY (-5) /* priority of chain forward in ruleset.nft, which sets the mark */
-#define CHAINS_MAX   256  /* further chains are ignored; no real host has that many */
-
-struct base_chain {
-	uint8_t family;
-	char table[NFT_CHAIN_TEXT], name[NFT_CHAIN_TEXT];
-	uint32_t hook;
-	int priority;
-	uint32_t policy;
-};
 
 struct base_chains {
-	struct base_chain *v;
-	size_t n;
+	struct nft_chain_info *v;
+	size_t n, room;
 	const char *skip; /* name of a table to ignore, or NULL */
 };
 
@@ -63,51 +48,21 @@ static const char *family_name(uint8_t family)
 
 /* ---- list the chains --------------------------------------------------------------------- */
 
-static void decode_name(const struct nlattr *attr, char ret_text[NFT_CHAIN_TEXT])
+static int collect_chain(void *ctx, const struct nft_chain_info *chain, struct hw_err *e)
 {
-	snprintf(ret_text, NFT_CHAIN_TEXT, "%.*s", (int)mnl_attr_get_payload_len(attr),
-		 mnl_attr_get_str(attr));
-}
-
-static int collect_chain(void *ctx, const struct nlmsghdr *m, struct hw_err *e)
-{
-	const struct nfgenmsg *head = mnl_nlmsg_get_payload(m);
-	struct base_chain chain = { .family = head->nfgen_family,
-				    .hook = UINT32_MAX,
-				    .policy = NF_ACCEPT };
+	bool iptables = chain->family != NFPROTO_INET && str_equal(chain->table, "filter") &&
+			str_equal(chain->name, "FORWARD");
 	struct base_chains *chains = ctx;
-	const struct nlattr *attr;
 
 	(void)e;
-	mnl_attr_for_each(attr, m, sizeof(*head)) {
-		switch (mnl_attr_get_type(attr)) {
-		case NFTA_CHAIN_TABLE:
-			decode_name(attr, chain.table);
-			break;
-		case NFTA_CHAIN_NAME:
-			decode_name(attr, chain.name);
-			break;
-		case NFTA_CHAIN_HOOK:
-			chain.hook = nft_attr_number(attr, NFTA_HOOK_HOOKNUM);
-			chain.priority = (int)nft_attr_number(attr, NFTA_HOOK_PRIORITY);
-			break;
-		case NFTA_CHAIN_POLICY:
-			chain.policy = ntohl(mnl_attr_get_u32(attr));
-			break;
-		default:
-			break;
-		}
-	}
-
-	bool iptables = chain.family != NFPROTO_INET && str_equal(chain.table, "filter") &&
-			str_equal(chain.name, "FORWARD");
-
-	if (chain.hook != NF_INET_FORWARD || !family_name(chain.family) || iptables ||
-	    str_equal(chain.table, NFT_TABLE) || str_equal(chain.table, chains->skip) ||
-	    chains->n == CHAINS_MAX)
+	if (chain->hook != NF_INET_FORWARD || !family_name(chain->family) || iptables ||
+	    str_equal(chain->table, NFT_TABLE) || str_equal(chain->table, chains->skip))
 		return 0;
-	chains->v = mem_resize(chains->v, chains->n + 1, sizeof(*chains->v));
-	chains->v[chains->n++] = chain;
+	if (chains->n == chains->room) {
+		chains->room = chains->room ? 2 * chains->room : 16;
+		chains->v = mem_resize(chains->v, chains->room, sizeof(*chains->v));
+	}
+	chains->v[chains->n++] = *chain;
 	return 0;
 }
 
@@ -115,7 +70,7 @@ static int collect_chain(void *ctx, const struct nlmsghdr *m, struct hw_err *e)
 
 /* Return: 1 if packets of pods of that family are certainly dropped, 0 if not, or a negative
  * errno */
-static int is_dropping(struct nft *nft, const struct base_chain *chain, uint8_t family,
+static int is_dropping(struct nft *nft, const struct nft_chain_info *chain, uint8_t family,
 		       uint32_t mark, struct hw_err *e)
 {
 	struct nft_chain_ref place = { chain->family, chain->table, chain->name };
@@ -130,7 +85,7 @@ static int is_dropping(struct nft *nft, const struct base_chain *chain, uint8_t 
 	       (!(verdicts & FORWARD_MAY_RETURN) || chain->policy == NF_DROP);
 }
 
-static int check_chain(struct nft *nft, const struct base_chain *chain, uint32_t mark, bool six,
+static int check_chain(struct nft *nft, const struct nft_chain_info *chain, uint32_t mark, bool six,
 		       struct hw_err *e)
 {
 	const char *family = family_name(chain->family);
@@ -156,12 +111,8 @@ int forward_check_native(struct nft *nft, uint32_t mark, bool six, const char *s
 			 struct hw_err *e)
 {
 	AUTO(base_chains_done) struct base_chains chains = { .skip = skip };
-	struct nlmsghdr *m = nft_start_request(nft, NFT_MSG_GETCHAIN, NLM_F_DUMP, NFPROTO_UNSPEC);
 
-	int r = nft_send_request(nft, m, collect_chain, &chains, e);
-	if (r < 0 && r != -ENOENT)
-		return err_ctx(e, "list nftables chains");
-	r = 0;
+	int r = nft_chain_each(nft, collect_chain, &chains, e);
 	for (size_t i = 0; r >= 0 && i < chains.n; i++)
 		r = check_chain(nft, &chains.v[i], mark, six, e);
 	return r;

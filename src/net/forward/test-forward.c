@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <linux/netfilter.h>
+#include <linux/netfilter/nf_tables.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,13 +16,13 @@
 #include "base/buf.h"
 #include "base/str.h"
 #include "net/forward/forward.h"
+#include "net/nft/iptables.h"
 #include "net/nft/nft.h"
-#include "net/nft/rule.h"
 
 #define PROCESSES 20
 #define MARK	  0x1000
 
-static const struct forward v4 = { AF_INET, "ADMIN", MARK };
+static const struct forward v4 = { AF_INET, "ADMIN", MARK, false };
 static const struct nft_chain_ref chain = { NFPROTO_IPV4, "filter", "FORWARD" };
 static const struct nft_chain_ref admin = { NFPROTO_IPV4, "filter", "ADMIN" };
 
@@ -62,8 +63,9 @@ static unsigned count_rules(struct nft *nft, const struct nft_chain_ref *place)
 static int has_rules(struct nft *nft)
 {
 	struct hw_err e;
+	bool no_chain;
 
-	return forward_has_rules(nft, &v4, &e);
+	return forward_has_rules(nft, &v4, &no_chain, &e);
 }
 
 static void add_rules(struct nft *nft)
@@ -83,13 +85,15 @@ struct rule_order {
 
 static int append_order(void *ctx, const struct nft_rule *rule, struct hw_err *e)
 {
+	static const struct iptables_rule accept = { MARK, NF_ACCEPT, NULL },
+					  jump = { 0, NFT_JUMP, "ADMIN" };
 	struct rule_order *order = ctx;
 	char what = '-';
 
 	(void)e;
-	if (nft_rule_accepts_mark(rule, MARK))
+	if (iptables_is_rule(rule, &accept))
 		what = 'A';
-	else if (*rule->chain && nft_rule_is_unconditional(rule))
+	else if (iptables_is_rule(rule, &jump))
 		what = 'j';
 	else if (rule->verdict == NF_DROP)
 		what = 'D';
@@ -112,6 +116,7 @@ static void assert_order(struct nft *nft, const char *wanted)
 static void no_forward_chain(void **state)
 {
 	AUTO(nft_close) struct nft *nft = open_nft();
+	struct hw_err e;
 
 	(void)state;
 	run_nft("delete table ip filter\n");
@@ -119,6 +124,42 @@ static void no_forward_chain(void **state)
 	assert_int_equal(count_rules(nft, &chain), 0);
 	run_nft("add table ip filter\n");
 	add_rules(nft);
+	assert_int_equal(nft_has_chain(nft, &chain, &e), 0);
+}
+
+static void create_forward_chain(void **state)
+{
+	AUTO(nft_close) struct nft *nft = open_nft();
+	struct forward create = v4;
+	struct nft_chain_info info;
+	bool no_chain = false;
+	struct hw_err e;
+
+	(void)state;
+	/* the administrator's chain exists, or the caller wants FORWARD */
+	for (int i = 0; i < 2; i++) {
+		run_nft("delete table ip filter\n");
+		create.create = i > 0;
+		if (!i)
+			run_nft("add table ip filter\nadd chain ip filter ADMIN\n");
+		assert_int_equal(forward_has_rules(nft, &create, &no_chain, &e), 0);
+		assert_true(no_chain);
+		assert_int_equal(forward_add_rules(nft, &create, &e), 0);
+		assert_order(nft, "jA");
+		assert_int_equal(nft_get_chain(nft, &chain, &info, &e), 1);
+		assert_int_equal(info.hook, NF_INET_FORWARD);
+		assert_int_equal(info.priority, 0);
+		assert_int_equal(info.policy, NF_ACCEPT);
+	}
+	/* a chain that drops packets or has rules stays */
+	assert_int_equal(forward_remove_chain(nft, AF_INET, &e), 0);
+	assert_int_equal(forward_remove_rules(nft, &create, &e), 1);
+	run_nft("add chain ip filter FORWARD { policy drop; }\n");
+	assert_int_equal(forward_remove_chain(nft, AF_INET, &e), 0);
+	run_nft("add chain ip filter FORWARD { policy accept; }\n");
+	assert_int_equal(forward_remove_chain(nft, AF_INET, &e), 1);
+	assert_int_equal(nft_has_chain(nft, &chain, &e), 0);
+	run_nft("create table ip filter\n");
 }
 
 static void add_both_rules_once(void **state)
@@ -278,10 +319,34 @@ static void native_chain_that_drops(void **state)
 	assert_int_equal(forward_check_native(nft, MARK, false, NULL, &e), 0);
 }
 
+static void native_chain_after_hundreds_of_others(void **state)
+{
+	AUTO(nft_close) struct nft *nft = open_nft();
+	AUTO(buf_done) struct buf text = { 0 };
+	struct hw_err e = { 0 };
+
+	(void)state;
+	buf_printf(&text, "add table ip mine\n");
+	for (int i = 0; i < 300; i++)
+		buf_printf(&text,
+			   "add chain ip mine c%d { type filter hook forward priority 5; policy "
+			   "%s; }\n",
+			   i, i < 299 ? "accept" : "drop");
+	run_nft(text.data);
+	assert_int_equal(forward_check_native(nft, MARK, true, NULL, &e), -EPERM);
+	assert_string_equal(e.msg,
+			    "nftables chain ip mine c299 drops pod traffic; to accept it: "
+			    "nft 'insert rule ip mine c299 meta mark & 0x1000 == 0x1000 accept'");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		{ "forward: without a FORWARD chain nothing is added", no_forward_chain },
+		{ "forward: the FORWARD chain is created if the administrator's chain exists, or "
+		  "on "
+		  "request, and removed if it is not used",
+		  create_forward_chain },
 		{ "forward: two calls add both rules once, at the top", add_both_rules_once },
 		{ "forward: if only one rule is missing, it is added in the correct position",
 		  add_missing_rule },
@@ -299,6 +364,8 @@ int main(void)
 		  used_admin_chain_stays },
 		{ "forward: a native nftables chain that drops pod traffic is reported",
 		  native_chain_that_drops, NULL, NULL, NULL },
+		{ "forward: a native nftables chain that drops is found after hundreds of others",
+		  native_chain_after_hundreds_of_others },
 	};
 
 	return cmocka_run_group_tests_name("forward", tests, test_enter, NULL);

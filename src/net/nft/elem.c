@@ -31,12 +31,16 @@
 #define ROOM	16 /* initial capacity of a list */
 
 /* Field types: 4 and 6: IP address, p: protocol, s: port, i: interface name, m: MAC address,
- * n: number, v: verdict */
+ * n: number, f: protocol family, v: verdict. A name that ends with _ is the beginning of the names of
+ * sets that are created for networks. */
 /* clang-format off */
 const struct nft_set nft_sets[] = {
 	{ NFT_INET, "version", "n", "" },
 	{ NFT_INET, "masq4", "4", "v", "masqall" },
 	{ NFT_INET, "masq6", "6", "v", "masqall" },
+	{ NFT_INET, "direct4_", "44", "" },
+	{ NFT_INET, "direct6_", "66", "" },
+	{ NFT_INET, "iptables", "ff", "" },
 	{ NFT_INET, "near4", "4", "v" },
 	{ NFT_INET, "near6", "6", "v" },
 	{ NFT_INET, "own4", "44", "" },
@@ -75,7 +79,8 @@ const struct nft_set nft_sets[] = {
 static const struct nft_set *find_set(enum nft_table table, const char *name)
 {
 	for (const struct nft_set *set = nft_sets; set->name; set++)
-		if (set->table == table && str_equal(set->name, name))
+		if (set->table == table && (str_ends(set->name, "_") ? str_starts(name, set->name)
+								     : str_equal(name, set->name)))
 			return set;
 	return NULL;
 }
@@ -403,6 +408,9 @@ static size_t add_field(struct elem_text *text, char type, const uint8_t *v, con
 		return 16;
 	case 'p':
 		add_proto(text, v[0]);
+		return 4;
+	case 'f':
+		add_text(text, v[0] == NFPROTO_IPV4 ? "ipv4" : "ipv6");
 		return 4;
 	case 's':
 		add_text(text, "%u", (unsigned)v[0] << 8 | v[1]);

@@ -13,6 +13,7 @@
 #include <linux/netfilter/nfnetlink.h>
 #include <string.h>
 
+#include "net/nft/rule.h"
 #include "net/nft/wire.h"
 
 #define TRIES	    100 /* a try fails if another process deletes one of the rules first */
@@ -73,18 +74,9 @@ static int search_chain(struct nft *nft, const struct nft_chain_ref *place,
 
 int nft_has_chain(struct nft *nft, const struct nft_chain_ref *place, struct hw_err *e)
 {
-	struct nlmsghdr *m = nft_start_request(nft, NFT_MSG_GETCHAIN, 0, place->family);
-	int r;
+	struct nft_chain_info ignored;
 
-	if (strlen(place->chain) >= NFT_NAME_MAX)
-		return 0;
-	nft_put_name(m, NFTA_CHAIN_TABLE, place->table);
-	nft_put_name(m, NFTA_CHAIN_NAME, place->chain);
-	r = nft_send_request(nft, m, NULL, NULL, e);
-	if (r == -ENOENT || (r < 0 && nft_is_unsupported(nft)))
-		return 0;
-	return r < 0 ? err_ctx(e, "find nftables chain %s of table %s", place->chain, place->table)
-		     : 1;
+	return nft_get_chain(nft, place, &ignored, e);
 }
 
 /* Deletes the found rules; if @found is NULL, all rules of the chain. */

@@ -116,7 +116,7 @@ static const struct ruleset {
 	uint32_t version;
 	const char *version_chain;
 } rulesets[] = {
-	[NFT_INET] = { "inet", nft_ruleset, 2, "version2" },
+	[NFT_INET] = { "inet", nft_ruleset, 3, "version3" },
 	[NFT_BRIDGE] = { "bridge", nft_ruleset_bridge, 1, "version1" },
 };
 
@@ -137,9 +137,8 @@ static int count_rule(void *ctx, const struct nlmsghdr *m, struct hw_err *e)
 	return 0;
 }
 
-/* Return: 1 if one of hawser's chains has rules, 0 if it is empty or missing, or a negative
- * errno */
-static int has_rules(struct nft *nft, enum nft_table table, const char *chain, struct hw_err *e)
+/* Return: the number of rules of one of hawser's chains, 0 if it is missing, or a negative errno */
+static int count_rules(struct nft *nft, enum nft_table table, const char *chain, struct hw_err *e)
 {
 	struct nlmsghdr *m = nft_start_request(nft, NFT_MSG_GETRULE, NLM_F_DUMP, nft_family(table));
 	unsigned n = 0;
@@ -148,7 +147,16 @@ static int has_rules(struct nft *nft, enum nft_table table, const char *chain, s
 	mnl_attr_put_strz(m, NFTA_RULE_TABLE, NFT_TABLE);
 	mnl_attr_put_strz(m, NFTA_RULE_CHAIN, chain);
 	r = nft_send_request(nft, m, count_rule, &n, e);
-	return r < 0 && r != -ENOENT ? err_ctx(e, "list nftables chain %s", chain) : n > 0;
+	return r < 0 && r != -ENOENT ? err_ctx(e, "list nftables chain %s", chain) : (int)n;
+}
+
+/* Return: 1 if one of hawser's chains has rules, 0 if it is empty or missing, or a negative
+ * errno */
+static int has_rules(struct nft *nft, enum nft_table table, const char *chain, struct hw_err *e)
+{
+	int r = count_rules(nft, table, chain, e);
+
+	return r < 0 ? r : r > 0;
 }
 
 /* Return: 1 if the rules are loaded and were not flushed, 0 if not, or a negative errno */
@@ -385,25 +393,142 @@ void nft_data_network_chain(struct nft_elem *elem, enum nft_chain chain,
 	elem->network = network;
 }
 
+/* Parses an entry of elem->direct. Return: false if it belongs to the other family */
+static bool get_direct(const struct nft_elem *elem, size_t i, struct hw_prefix *ret_prefix)
+{
+	struct hw_err malformed;
+
+	return hw_prefix_parse(elem->direct->v[i], ret_prefix, &malformed) >= 0 &&
+	       ret_prefix->ip.family == elem->network.ip.family;
+}
+
+static size_t count_direct(const struct nft_elem *elem)
+{
+	struct hw_prefix ignored;
+	size_t n = 0;
+
+	for (size_t i = 0; elem->direct && i < elem->direct->n; i++)
+		n += get_direct(elem, i, &ignored);
+	return n;
+}
+
+void nft_direct_set(const char *chain, int family, char ret_set[NFT_NAME])
+{
+	snprintf(ret_set, NFT_NAME, "direct%c%s", family == AF_INET ? '4' : '6',
+		 chain + strlen(chain_prefixes[NFT_MASQ]));
+}
+
+void nft_data_masq_chain(struct nft_elem *elem, const struct hw_prefix *prefix,
+			 const struct hw_strings *direct)
+{
+	AUTO(buf_done) struct buf text = { 0 };
+	bool has_network = prefix->len < ip_bits(&prefix->ip);
+	/* All pods without a network share a chain: no packet is sent to 0.0.0.0. */
+	struct hw_prefix none = { { .family = prefix->ip.family }, prefix->len };
+	char hash[17], name[NFT_NAME];
+
+	nft_data_network_chain(elem, NFT_MASQ, has_network ? prefix : &none);
+	elem->direct = direct;
+	if (!count_direct(elem)) {
+		elem->direct = NULL;
+		if (!has_network) {
+			nft_data_jump(elem, "masqall");
+			elem->network = (struct hw_prefix){ 0 };
+		}
+		return;
+	}
+	buf_printf(&text, "%s", elem->chain);
+	for (size_t i = 0; i < direct->n; i++)
+		if (get_direct(elem, i, &none))
+			buf_printf(&text, " %s", direct->v[i]);
+	hash_hex(text.data, sizeof(hash) - 1, hash);
+	snprintf(name, sizeof(name), "%s_%s", chain_prefixes[NFT_MASQ], hash);
+	nft_data_jump(elem, name);
+}
+
+static void add_direct_commands(struct buf *text, const struct nft_elem *elem)
+{
+	const char *version = elem->network.ip.family == AF_INET ? "4" : "6";
+	char set[NFT_NAME], network[HW_PREFIX_TEXT];
+	struct hw_prefix prefix;
+
+	nft_direct_set(elem->chain, elem->network.ip.family, set);
+	buf_printf(text,
+		   "add set " TABLE " %s { type ipv%s_addr . ipv%s_addr; flags interval; }\n"
+		   "flush set " TABLE " %s\n",
+		   set, version, version, set);
+	for (size_t i = 0; i < elem->direct->n; i++) {
+		if (!get_direct(elem, i, &prefix))
+			continue;
+		hw_prefix_format(&prefix, network);
+		buf_printf(text, "add element " TABLE " %s { %s . %s }\n", set, network, network);
+	}
+}
+
 static void add_chain_commands(struct buf *text, const struct nft_elem *elem)
 {
 	bool is_ip4 = elem->network.ip.family == AF_INET;
 	const char *family = is_ip4 ? "ip" : "ip6", *chain = elem->chain;
-	char network[HW_PREFIX_TEXT];
+	char network[HW_PREFIX_TEXT], set[NFT_NAME];
 
 	hw_prefix_format(&elem->network, network);
 	buf_printf(text, "add chain " TABLE " %s\nflush chain " TABLE " %s\n", chain, chain);
-	if (str_starts(chain, chain_prefixes[NFT_HAIRPIN]))
+	if (str_starts(chain, chain_prefixes[NFT_HAIRPIN])) {
 		buf_printf(text, "add rule " TABLE " %s %s saddr %s masquerade\n", chain, family,
 			   network);
-	else
-		buf_printf(text, "add rule " TABLE " %s %s daddr != %s %s daddr != %s masquerade\n",
-			   chain, family, network, family, is_ip4 ? "224.0.0.0/4" : "ff00::/8");
+		return;
+	}
+	if (elem->direct) {
+		nft_direct_set(chain, elem->network.ip.family, set);
+		add_direct_commands(text, elem);
+		buf_printf(text, "add rule " TABLE " %s %s daddr . %s daddr @%s return\n", chain,
+			   family, family, set);
+	}
+	buf_printf(text,
+		   "add rule " TABLE " %s %s daddr %s return\n"
+		   "add rule " TABLE " %s %s daddr != %s goto masqout\n",
+		   chain, family, network, chain, family, is_ip4 ? "224.0.0.0/4" : "ff00::/8");
+}
+
+static int count_elem(void *ctx, const struct nft_elem *elem, struct hw_err *e)
+{
+	(void)elem;
+	(void)e;
+	++*(size_t *)ctx;
+	return 0;
+}
+
+/* Versions 1 and 2 created chains with one rule, which masquerades at once.
+ * Return: 1 if the chain of a network, and its set, are complete, 0 if not, or a negative errno */
+static int has_network_chain(struct nft *nft, const struct nft_elem *elem, struct hw_err *e)
+{
+	int wanted = str_starts(elem->chain, chain_prefixes[NFT_HAIRPIN]) ? 1 : 2 + !!elem->direct;
+	char set[NFT_NAME];
+	size_t n = 0;
+
+	int r = count_rules(nft, elem->table, elem->chain, e);
+	if (r < wanted || !elem->direct)
+		return r < 0 ? r : r >= wanted;
+	nft_direct_set(elem->chain, elem->network.ip.family, set);
+	r = nft_list(nft, elem->table, set, count_elem, &n, e);
+	return r < 0 ? r : n >= count_direct(elem);
+}
+
+int nft_check_network(struct nft *nft, const struct nft_elem *elem, struct hw_err *e)
+{
+	int r = has_network_chain(nft, elem, e);
+
+	if (r == 0)
+		return err_text(e, -ENOENT,
+				"chain %s of nftables table %s " NFT_TABLE
+				" lacks rules or destinations; hawser-plugin repair restores them",
+				elem->chain, rulesets[elem->table].family);
+	return r < 0 ? r : 0;
 }
 
 /* An existing chain may be empty: another program flushed the table, and the process that reloaded
  * the rules only restored the chains of its own networks. The commands flush the chain before they
- * add its rule, so a chain always has exactly one rule. */
+ * add its rules, so a chain never has a rule twice. */
 int nft_repair_networks(struct nft *nft, const struct nft_elem *v, size_t n, struct hw_err *e)
 {
 	AUTO(buf_done) struct buf text = { 0 };
@@ -411,7 +536,7 @@ int nft_repair_networks(struct nft *nft, const struct nft_elem *v, size_t n, str
 	for (size_t i = 0; i < n; i++) {
 		if (!v[i].network.ip.family)
 			continue;
-		int r = has_rules(nft, v[i].table, v[i].chain, e);
+		int r = has_network_chain(nft, &v[i], e);
 		if (r < 0)
 			return r;
 		if (r == 0)

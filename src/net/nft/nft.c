@@ -398,8 +398,7 @@ static int check_elem(struct nft *nft, const struct nft_elem *elem, const char *
 			elem->set, nft_elem_format(&there, text),
 			*there.owner ? there.owner : "none", nft_elem_format(elem, want),
 			elem->mode == NFT_SHARED ? "none" : owner_of(elem, owner));
-	return elem->network.ip.family ? nft_check_chain_rules(nft, elem->table, elem->chain, e)
-				       : 0;
+	return elem->network.ip.family ? nft_check_network(nft, elem, e) : 0;
 }
 
 int nft_check(struct nft *nft, const struct nft_elem *v, size_t n, const char *owner,

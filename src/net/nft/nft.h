@@ -44,6 +44,7 @@
 #include <stdint.h>
 
 #include <hawser/addr.h>
+#include <hawser/field.h>
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -86,13 +87,14 @@ struct nft_elem {
 	char chain[NFT_NAME];	   /* only for verdict maps: the target; "": no verdict */
 	bool is_goto;		   /* true: the verdict is goto; false: jump */
 	struct hw_prefix network;  /* set if chain is the chain of a network; else empty */
+	const struct hw_strings *direct; /* see nft_data_masq_chain(); NULL: none */
 	/* Of an element that was read: its owner; "": it has none. Of an element to add, delete or
 	 * check: its owner; "": the owner that is passed with the list of elements. */
 	char owner[NFT_OWNER];
 };
 
-/* All sets and maps of the ruleset files, with the types of their fields (see elem.c). The name in
- * the last entry is NULL. */
+/* All sets and maps of the ruleset files, with the types of their fields (see elem.c); and, with a name
+ * that ends with _, those of networks. The name in the last entry is NULL. */
 struct nft_set {
 	enum nft_table table;
 	const char *name;
@@ -126,6 +128,14 @@ void nft_data_ip(struct nft_elem *elem, const struct hw_ip *ip);
 void nft_data_port(struct nft_elem *elem, uint16_t port);
 void nft_data_jump(struct nft_elem *elem, const char *chain);
 void nft_data_goto(struct nft_elem *elem, const char *chain);
+/* Jump to the chain that masquerades traffic of pods of a network, except to the network itself, to
+ * multicast addresses and to the networks "direct". These are texts of hw_prefix_format() and must not
+ * overlap; those of the other family are ignored. A prefix with the full length is not a network.
+ * nft_add() creates the chain if needed. The caller keeps the texts as long as the element. */
+void nft_data_masq_chain(struct nft_elem *elem, const struct hw_prefix *prefix,
+			 const struct hw_strings *direct);
+/* Name of the set with the networks "direct" of a chain of nft_data_masq_chain() */
+void nft_direct_set(const char *chain, int family, char ret_set[NFT_NAME]);
 /* Jump to the chain of a network, which nft_add() creates if needed. */
 void nft_data_network_chain(struct nft_elem *elem, enum nft_chain chain,
 			    const struct hw_prefix *prefix);
@@ -228,6 +238,8 @@ int nft_check_rules(struct nft *nft, enum nft_table table, struct hw_err *e);
  * -ENOENT if the chain has no rules, or another negative errno */
 int nft_check_chain_rules(struct nft *nft, enum nft_table table, const char *chain,
 			  struct hw_err *e);
+/* For CHECK: like nft_check_chain_rules(), but for the chain of a network and its set */
+int nft_check_network(struct nft *nft, const struct nft_elem *elem, struct hw_err *e);
 /* Create the network chains to which these elements jump, if they are missing or empty. nft_add()
  * calls this function. */
 int nft_repair_networks(struct nft *nft, const struct nft_elem *v, size_t n, struct hw_err *e);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net/nft/rule.c - read the rules of one chain of any table
+ * net/nft/rule.c - read a chain of any table, and its rules
  *
  * How:   a rule is a list of expressions that work on registers. iptables and nft
  *        always generate the sequence load, mask, compare, so a comparison uses the
@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <linux/netfilter.h>
 #include <linux/netfilter/nf_tables.h>
+#include <linux/netfilter/nf_tables_compat.h>
 #include <linux/netfilter/nfnetlink.h>
 #include <stdio.h>
 #include <string.h>
@@ -67,6 +68,87 @@ static uint32_t bytes_to_mark(const struct nft_bytes *bytes)
 
 	memcpy(&mark, bytes->v, sizeof(mark));
 	return mark;
+}
+
+/* ---- chains ------------------------------------------------------------------------------ */
+
+static void decode_name(const struct nlattr *attr, char ret_text[NFT_CHAIN_TEXT])
+{
+	snprintf(ret_text, NFT_CHAIN_TEXT, "%.*s", (int)mnl_attr_get_payload_len(attr),
+		 mnl_attr_get_str(attr));
+}
+
+struct chain_callback {
+	int (*each)(void *ctx, const struct nft_chain_info *chain, struct hw_err *e);
+	void *ctx;
+};
+
+static int read_chain(void *ctx, const struct nlmsghdr *m, struct hw_err *e)
+{
+	const struct nfgenmsg *head = mnl_nlmsg_get_payload(m);
+	struct nft_chain_info chain = { .family = head->nfgen_family,
+					.hook = UINT32_MAX,
+					.policy = NF_ACCEPT };
+	struct chain_callback *callback = ctx;
+	const struct nlattr *attr;
+
+	mnl_attr_for_each(attr, m, sizeof(*head)) {
+		switch (mnl_attr_get_type(attr)) {
+		case NFTA_CHAIN_TABLE:
+			decode_name(attr, chain.table);
+			break;
+		case NFTA_CHAIN_NAME:
+			decode_name(attr, chain.name);
+			break;
+		case NFTA_CHAIN_HOOK:
+			chain.hook = nft_attr_number(attr, NFTA_HOOK_HOOKNUM);
+			chain.priority = (int)nft_attr_number(attr, NFTA_HOOK_PRIORITY);
+			break;
+		case NFTA_CHAIN_POLICY:
+			chain.policy = ntohl(mnl_attr_get_u32(attr));
+			break;
+		default:
+			break;
+		}
+	}
+	return callback->each(callback->ctx, &chain, e);
+}
+
+static int copy_chain(void *ctx, const struct nft_chain_info *chain, struct hw_err *e)
+{
+	(void)e;
+	*(struct nft_chain_info *)ctx = *chain;
+	return 0;
+}
+
+int nft_get_chain(struct nft *nft, const struct nft_chain_ref *place,
+		  struct nft_chain_info *ret_chain, struct hw_err *e)
+{
+	struct nlmsghdr *m = nft_start_request(nft, NFT_MSG_GETCHAIN, 0, place->family);
+	struct chain_callback callback = { copy_chain, ret_chain };
+
+	if (strlen(place->chain) >= NFT_NAME_MAX)
+		return 0;
+	nft_put_name(m, NFTA_CHAIN_TABLE, place->table);
+	nft_put_name(m, NFTA_CHAIN_NAME, place->chain);
+	int r = nft_send_request(nft, m, read_chain, &callback, e);
+	if (r == -ENOENT || (r < 0 && nft_is_unsupported(nft)))
+		return 0;
+	return r < 0 ? err_ctx(e, "find nftables chain %s of table %s", place->chain, place->table)
+		     : 1;
+}
+
+int nft_chain_each(struct nft *nft,
+		   int (*each)(void *ctx, const struct nft_chain_info *chain, struct hw_err *e),
+		   void *ctx, struct hw_err *e)
+{
+	struct nlmsghdr *m = nft_start_request(nft, NFT_MSG_GETCHAIN, NLM_F_DUMP, NFPROTO_UNSPEC);
+	struct chain_callback callback = { each, ctx };
+
+	int r = nft_send_request(nft, m, read_chain, &callback, e);
+	if (r == -ENOENT)
+		return 0;
+	return r < 0 ? err_ctx(e, "list nftables chains") : 0;
 }
 
 /* ---- expressions: the readers return false if an expression is unknown ------------------- */
@@ -152,6 +234,25 @@ static bool read_counter(struct rule_reader *reader, const struct nlattr *expr)
 	return true;
 }
 
+/* A target of iptables. Only MASQUERADE is known; its data are zero if it has no options, except the
+ * number of ranges, which is 1 for IPv4. */
+static bool read_target(struct rule_reader *reader, const struct nlattr *expr)
+{
+	const struct nlattr *name = nft_attr_find(expr, NFTA_TARGET_NAME);
+	const struct nlattr *info = nft_attr_find(expr, NFTA_TARGET_INFO);
+
+	if (!name || !info ||
+	    strncmp(mnl_attr_get_str(name), "MASQUERADE", mnl_attr_get_payload_len(name)) != 0)
+		return false;
+	const uint8_t *v = mnl_attr_get_payload(info);
+	for (size_t i = reader->family == NFPROTO_IPV4 ? sizeof(uint32_t) : 0;
+	     i < mnl_attr_get_payload_len(info); i++)
+		if (v[i])
+			return false;
+	reader->rule.verdict = NFT_RULE_MASQUERADES;
+	return true;
+}
+
 static bool read_reject(struct rule_reader *reader, const struct nlattr *expr)
 {
 	(void)expr;
@@ -165,7 +266,7 @@ static const struct {
 } expressions[] = {
 	{ "meta", read_meta },	   { "payload", read_payload },	    { "bitwise", read_bitwise },
 	{ "cmp", read_cmp },	   { "immediate", read_immediate }, { "counter", read_counter },
-	{ "reject", read_reject },
+	{ "reject", read_reject }, { "target", read_target },
 };
 
 static void read_expression(struct rule_reader *reader, const struct nlattr *item)
@@ -234,15 +335,4 @@ int nft_rule_count(void *ctx, const struct nft_rule *rule, struct hw_err *e)
 	(void)e;
 	++*(unsigned *)ctx;
 	return 0;
-}
-
-bool nft_rule_is_unconditional(const struct nft_rule *rule)
-{
-	return !rule->mask && !rule->source.len && !rule->target.len && !rule->unknown;
-}
-
-bool nft_rule_accepts_mark(const struct nft_rule *rule, uint32_t mark)
-{
-	return rule->verdict == NF_ACCEPT && rule->mask == mark && rule->mark == mark &&
-	       !rule->source.len && !rule->target.len && !rule->unknown;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net/nft/rule.h - read the rules of one chain of any table
+ * net/nft/rule.h - read a chain of any table, and its rules
  *
  * What:  reads the parts of each rule that are needed to recognize rules of iptables:
- *        mark, addresses and verdict.
+ *        mark, addresses and verdict. Reads the hook and the policy of a chain.
  * Rules: unknown expressions are counted, so that a caller can recognize that a rule
  *        has further conditions.
  */
@@ -17,8 +17,17 @@ struct nlattr;
 
 #define NFT_CHAIN_TEXT 256 /* buffer size for the name of any chain or table */
 
-/* Verdicts in addition to the kernel's. CONTINUES: the rule has no verdict */
-enum { NFT_RULE_CONTINUES = -100, NFT_RULE_REJECTS };
+struct nft_chain_info {
+	uint8_t family; /* NFPROTO_... */
+	char table[NFT_CHAIN_TEXT], name[NFT_CHAIN_TEXT];
+	uint32_t hook; /* UINT32_MAX: none */
+	int priority;
+	uint32_t policy; /* NF_ACCEPT, NF_DROP */
+};
+
+/* Verdicts in addition to the kernel's. CONTINUES: the rule has no verdict. MASQUERADES: without
+ * options */
+enum { NFT_RULE_CONTINUES = -100, NFT_RULE_REJECTS, NFT_RULE_MASQUERADES };
 
 struct nft_rule {
 	uint64_t handle;
@@ -30,6 +39,16 @@ struct nft_rule {
 	const struct nlattr *expressions; /* all expressions, undecoded; may be NULL */
 };
 
+/* Return: 1 if the chain exists, 0 if not (or if its name is too long for the kernel), or a negative
+ * errno */
+int nft_get_chain(struct nft *nft, const struct nft_chain_ref *place,
+		  struct nft_chain_info *ret_chain, struct hw_err *e);
+/* Read the chains of all tables, then call each() for every one; a negative return value ends the
+ * loop and is returned. */
+int nft_chain_each(struct nft *nft,
+		   int (*each)(void *ctx, const struct nft_chain_info *chain, struct hw_err *e),
+		   void *ctx, struct hw_err *e);
+
 typedef int nft_rule_each_fn(void *ctx, const struct nft_rule *rule, struct hw_err *e);
 
 /* Read all rules of a chain, then call each() for every rule, in order. A missing chain is treated
@@ -39,10 +58,6 @@ int nft_rule_each(struct nft *nft, const struct nft_chain_ref *place, nft_rule_e
 		  void *ctx, struct hw_err *e);
 /* A callback for nft_rule_each() that counts the rules in *(unsigned *)ctx */
 int nft_rule_count(void *ctx, const struct nft_rule *rule, struct hw_err *e);
-/* Does the rule accept all packets with this mark, without any other condition? */
-bool nft_rule_accepts_mark(const struct nft_rule *rule, uint32_t mark);
-/* Does the rule apply to all packets? */
-bool nft_rule_is_unconditional(const struct nft_rule *rule);
 
 /* Find an attribute of an expression. Return: NULL, UINT32_MAX or an empty struct if it is
  * missing */

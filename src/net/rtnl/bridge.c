@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net/rtnl/bridge.c - bridge ports: flags and VLANs
+ * net/rtnl/bridge.c - carrier of a bridge; bridge ports: flags and VLANs
  *
  * How:   port flags are set by a change of the link, so a port can be addressed by its
  *        name, and can be created in the same batch. VLANs are changed and listed with
@@ -19,6 +19,21 @@
 
 #include "net/rtnl/link.h"
 #include "net/rtnl/rtnl.h"
+
+#define DEFAULT_PRIORITY 0x8000
+
+/* The kernel computes the carrier whenever the priority is set, even to the same value. */
+void bridge_compute_carrier(struct rtnl *nl, const struct link *bridge)
+{
+	struct nlmsghdr *m = link_put_change(nl, bridge, 0, 0, "priority %d", DEFAULT_PRIORITY);
+	struct nlattr *info = mnl_attr_nest_start(m, IFLA_LINKINFO), *data;
+
+	mnl_attr_put_strz(m, IFLA_INFO_KIND, "bridge");
+	data = mnl_attr_nest_start(m, IFLA_INFO_DATA);
+	mnl_attr_put_u16(m, IFLA_BR_PRIORITY, DEFAULT_PRIORITY);
+	mnl_attr_nest_end(m, data);
+	mnl_attr_nest_end(m, info);
+}
 
 void bridge_port_set(struct rtnl *nl, const struct link *port, bool hairpin, bool isolated)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net/rtnl/bridge.h - bridge ports: flags and VLANs
+ * net/rtnl/bridge.h - carrier of a bridge; bridge ports: flags and VLANs
  *
- * Rules: bridge_port_set(), bridge_vlan_add() and bridge_vlan_del() add their request
- *        to the batch of net/rtnl/rtnl.h. A port is a link whose master is a bridge.
+ * Rules: functions that return nothing add their request to the batch of
+ *        net/rtnl/rtnl.h. A port is a link whose master is a bridge.
  *        For VLAN requests the index of the port must be set.
  *        On a kernel without VLAN filtering, creating a bridge that filters VLANs
  *        fails with a vague error text. bridge_vlan_supported() returns a clear one.
@@ -33,6 +33,11 @@ struct bridge_vlan_list {
 	struct bridge_vlan *v; /* sorted by id; last is always set */
 	size_t n;
 };
+
+/* Let the kernel compute the carrier from the state of the ports. A new bridge has a carrier without
+ * any port, until the kernel computes it for the first time. The STP priority is set to its
+ * default. */
+void bridge_compute_carrier(struct rtnl *nl, const struct link *bridge);
 
 void bridge_port_set(struct rtnl *nl, const struct link *port, bool hairpin, bool isolated);
 

@@ -32,6 +32,7 @@ struct bridge_conf {
 	bool is_gateway, is_default_gateway, force_address;
 	bool ip_masq;
 	char *ip_masq_backend;
+	struct hw_strings ip_masq_exclude;
 	int mtu;
 	bool hairpin, promisc, isolation;
 	int vlan;

@@ -57,6 +57,8 @@ const struct hw_field bridge_fields[] = {
 	  .help = "masquerade the pod's traffic to other networks" },
 	{ "ipMasqBackend", HW_STRING, AT(ip_masq_backend),
 	  .help = "iptables or nftables; nftables is used in both cases" },
+	{ "ipMasqExclude", HW_STRINGS, AT(ip_masq_exclude),
+	  .help = "networks to which the pod's traffic is not masqueraded" },
 	{ "mtu", HW_INT, AT(mtu),
 	  .help = "MTU of the veth pair, and of the bridge if it is created; 0: kernel default" },
 	{ "hairpinMode", HW_BOOL, AT(hairpin),
@@ -90,6 +92,7 @@ struct pod_rules bridge_conf_rules(const struct bridge_conf *conf)
 {
 	return (struct pod_rules){ .masq = conf->ip_masq,
 				   .backend = conf->ip_masq_backend,
+				   .exclude = &conf->ip_masq_exclude,
 				   .mac_check = conf->mac_spoof_check };
 }
 

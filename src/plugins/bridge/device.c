@@ -7,16 +7,14 @@
  * How:   bridge and addresses are looked up before they are created, so that a
  *        typical ADD does not change them. It is not an error if another ADD
  *        creates the same object at the same time.
- * Rules: a bridge that we create gets its own MAC address. Otherwise the kernel
- *        would use the lowest MAC address of its ports, which changes with the
+ * Rules: the MAC address of a bridge that we create does not change. Otherwise the
+ *        kernel would use the lowest MAC address of its ports, which changes with the
  *        pods. An existing bridge keeps its MAC address. When a gateway address
  *        is added, that MAC address is set explicitly, as in upstream, so that
  *        it no longer changes.
  */
 #include <errno.h>
 #include <linux/if_addr.h>
-#include <string.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 
 #include "base/err.h"
@@ -24,22 +22,15 @@
 #include "base/str.h"
 #include "net/iface/forwarding.h"
 #include "net/rtnl/addr.h"
+#include "net/rtnl/bridge.h"
 #include "net/rtnl/rtnl.h"
 #include "net/sysctl.h"
 #include "plugins/bridge/bridge.h"
 #include "plugins/pod/host-objects.h"
 
-/* Return: a locally administered unicast address; length 0 if no random bytes are available */
-static struct hw_mac random_mac(void)
-{
-	struct hw_mac mac = { .len = 6 };
-
-	if (getrandom(mac.bytes, mac.len, 0) != mac.len)
-		return (struct hw_mac){ 0 };
-	mac.bytes[0] = (mac.bytes[0] & 0xfe) | 0x02;
-	return mac;
-}
-
+/* The kernel chooses the MAC address: a new bridge with any other address has no carrier until a port
+ * is up, and so gets no link-local address.
+ * Return: 1 if created, 0 if another process has just created the bridge */
 static int create_bridge(struct rtnl *nl, const struct bridge_conf *conf, struct link *ret_bridge,
 			 struct hw_err *e)
 {
@@ -47,26 +38,25 @@ static int create_bridge(struct rtnl *nl, const struct bridge_conf *conf, struct
 		.name = conf->bridge,
 		.kind = "bridge",
 		.mtu = conf->mtu > 0 ? (uint32_t)conf->mtu : 0,
-		.mac = random_mac(),
 		.data.bridge.vlan_filtering = bridge_vlan_wanted(conf),
 	};
 
-	int r = host_object_record("bridge", conf->bridge, &new.mac, e);
+	int r = host_object_record("bridge", conf->bridge, NULL, e);
 	if (r < 0)
 		return r;
 	link_put_new(nl, &new);
-	r = rtnl_commit(nl, e);
-	if (r < 0 && r != -EEXIST)
+	int created = rtnl_commit(nl, e);
+	if (created < 0 && created != -EEXIST)
 		return err_ctx(e, "could not add \"%s\"", conf->bridge);
 	r = bridge_find(nl, conf->bridge, ret_bridge, e);
 	if (r < 0)
 		return r;
 	if (r == 0)
 		return err_text(e, -ENODEV, "bridge %s was deleted meanwhile", conf->bridge);
-	if (!memcmp(&new.mac, &ret_bridge->mac, sizeof(new.mac)))
-		return 0;
-	/* Another ADD created the bridge, or the kernel chose the MAC address. */
-	return host_object_record("bridge", conf->bridge, &ret_bridge->mac, e);
+	r = host_object_record("bridge", conf->bridge, &ret_bridge->mac, e);
+	if (r < 0)
+		return r;
+	return created >= 0;
 }
 
 int bridge_find(struct rtnl *nl, const char *name, struct link *ret_bridge, struct hw_err *e)
@@ -81,18 +71,29 @@ int bridge_ensure(struct rtnl *nl, const struct bridge_conf *conf, struct link *
 		  struct hw_err *e)
 {
 	struct hw_err ignored;
+	bool created = false;
 
 	int r = bridge_find(nl, conf->bridge, ret_bridge, e);
-	if (r == 0)
+	if (r == 0) {
 		r = create_bridge(nl, conf, ret_bridge, e);
+		created = r > 0;
+	}
 	if (r < 0)
 		return r;
 	if (ret_bridge->accept_ra)
 		(void)sysctl_write_conf(-1, AF_INET6, conf->bridge, "accept_ra", "0", &ignored);
 	if (conf->promisc && !(ret_bridge->flags & IFF_PROMISC))
 		link_set_promisc(nl, ret_bridge, true);
-	if (!(ret_bridge->flags & IFF_UP))
+	/* Only an address that was set explicitly does not change with the ports. The first ADD that
+	 * finds a new bridge sets it, even if another process created the bridge. */
+	if (!(ret_bridge->flags & IFF_UP)) {
+		link_set_mac(nl, ret_bridge, &ret_bridge->mac);
 		link_set_up(nl, ret_bridge);
+	}
+	/* Now the bridge has its link-local address. As in upstream, its state is then that of its
+	 * ports, instead of "unknown". */
+	if (created)
+		bridge_compute_carrier(nl, ret_bridge);
 	return rtnl_commit(nl, e);
 }
 

@@ -166,48 +166,74 @@ int bridge_vlan_check(struct rtnl *nl, const struct bridge_conf *conf, const str
 
 /* ---- the gateway link ----------------------------------------------------------------- */
 
+/* Creates the pair as upstream does: the gateway link is its main end, the port of the bridge is the
+ * peer. */
+static int create_gateway(struct rtnl *nl, const struct bridge_conf *conf, const char *name,
+			  const struct link *bridge, struct hw_err *e)
+{
+	const char *parts[] = { "gateway", conf->bridge, name };
+	char hex[NAME_DIGITS + 1];
+	struct link port = { 0 };
+	struct link_new peer = { .name = port.name, .mtu = bridge->mtu };
+	struct link_new new = { .name = name, .kind = "veth", .peer = &peer, .mtu = bridge->mtu };
+
+	hash_parts(parts, ARRAY_SIZE(parts), NAME_DIGITS, hex);
+	snprintf(port.name, sizeof(port.name), "veth%s", hex);
+	int r = host_object_record("veth", name, NULL, e);
+	if (r < 0)
+		return r;
+	link_put_new(nl, &new);
+	link_set_master(nl, &port, bridge);
+	link_set_up(nl, &port);
+	r = rtnl_commit(nl, e);
+	return r < 0 && r != -EEXIST ? err_ctx(e, "failed to create vlan gateway \"%s\"", name) : 0;
+}
+
+/* Connects the port of the gateway link to the bridge, if it has no master, and to the VLAN. The port
+ * may carry other VLANs, too, if upstream's plugin created it. */
+static int connect_gateway(struct rtnl *nl, const struct bridge_conf *conf,
+			   const struct link *bridge, const struct link *gateway, struct hw_err *e)
+{
+	/* The port carries only the VLAN "vlan", not the trunk. */
+	struct bridge_conf only = { .vlan = conf->vlan,
+				    .preserve_default_vlan = conf->preserve_default_vlan };
+	struct bridge_conf least = { .vlan = conf->vlan, .preserve_default_vlan = true };
+	struct link port;
+
+	if (!str_equal(gateway->kind, "veth") || !gateway->parent || gateway->parent_nsid >= 0)
+		return 0;
+	int r = link_get_index(nl, gateway->parent, &port, e);
+	if (r < 0)
+		return r;
+	if (!port.master)
+		link_set_master(nl, &port, bridge);
+	if (!(port.flags & IFF_UP))
+		link_set_up(nl, &port);
+	r = rtnl_commit(nl, e);
+	if (r < 0)
+		return r;
+	return bridge_vlan_check(nl, &least, &port, e) < 0
+		       ? bridge_vlan_configure(nl, &only, &port, e)
+		       : 0;
+}
+
 int bridge_vlan_ensure_gateway(struct rtnl *nl, const struct bridge_conf *conf,
 			       const struct link *bridge, struct link *ret_link, struct hw_err *e)
 {
 	autofree char *name = format_gateway_name(conf);
-	/* The gateway's port carries only the VLAN "vlan", not the trunk. */
-	struct bridge_conf only = { .vlan = conf->vlan,
-				    .preserve_default_vlan = conf->preserve_default_vlan };
-	struct link_new gateway = { .name = name, .mtu = bridge->mtu };
-	const char *parts[] = { "gateway", conf->bridge, name };
-	char hex[NAME_DIGITS + 1], port_name[IF_NAMESIZE];
-	struct link port;
-	int r;
 
-	/* The name does not change between calls, so that the port is found again after a crash. */
-	hash_parts(parts, ARRAY_SIZE(parts), NAME_DIGITS, hex);
-	snprintf(port_name, sizeof(port_name), "veth%s", hex);
-	r = link_find(nl, name, ret_link, e);
+	int r = link_find(nl, name, ret_link, e);
 	if (r < 0)
 		return r;
 	if (r == 0) {
-		struct link_new new = { .name = port_name,
-					.kind = "veth",
-					.peer = &gateway,
-					.master = bridge->index,
-					.mtu = bridge->mtu,
-					.up = true };
-
-		r = host_object_record("veth", name, NULL, e);
+		r = create_gateway(nl, conf, name, bridge, e);
 		if (r < 0)
 			return r;
-		link_put_new(nl, &new);
-		r = rtnl_commit(nl, e);
-		if (r < 0 && r != -EEXIST)
-			return err_ctx(e, "failed to create vlan gateway \"%s\"", name);
+		r = link_get(nl, name, ret_link, e);
+		if (r < 0)
+			return r;
 	}
-	/* If the port is not found, upstream's plugin created it, with another name. */
-	r = link_find(nl, port_name, &port, e);
-	if (r > 0 && bridge_vlan_check(nl, &only, &port, e) < 0)
-		r = bridge_vlan_configure(nl, &only, &port, e);
-	if (r < 0)
-		return r;
-	r = link_get(nl, name, ret_link, e);
+	r = connect_gateway(nl, conf, bridge, ret_link, e);
 	if (r < 0)
 		return r;
 	if (!(ret_link->flags & IFF_UP))

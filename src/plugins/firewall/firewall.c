@@ -35,7 +35,7 @@ static const struct hw_field firewall_fields[] = {
 	{ "backend", HW_STRING, HW_AT(struct firewall_conf, backend),
 	  .help = "iptables or firewalld; default: firewalld if it is running" },
 	{ "iptablesAdminChainName", HW_STRING, HW_AT(struct firewall_conf, admin),
-	  .def = "\"CNI-ADMIN\"",
+	  .has = HW_HAS(struct firewall_conf, has_admin), .def = "\"CNI-ADMIN\"",
 	  .help = "the administrator's chain; its rules apply before ours; created empty if it "
 		  "is missing" },
 	{ "firewalldZone", HW_STRING, HW_AT(struct firewall_conf, zone), .def = "\"trusted\"",
@@ -54,6 +54,7 @@ const struct hw_field firewall_record_fields[] = {
 	{ "ips", HW_STRINGS, HW_AT(struct firewall_record, ips) },
 	{ "bit", HW_INT, HW_AT(struct firewall_record, bit) },
 	{ "admin", HW_STRING, HW_AT(struct firewall_record, admin) },
+	{ "create", HW_BOOL, HW_AT(struct firewall_record, create) },
 	{ "zone", HW_STRING, HW_AT(struct firewall_record, zone) },
 	{ "bridge", HW_STRING, HW_AT(struct firewall_record, bridge) },
 	{ "policy", HW_STRING, HW_AT(struct firewall_record, policy) },
@@ -166,6 +167,7 @@ static int fill_record(struct hw_call *call, struct hw_err *e)
 		return r;
 	record->zone = r > 0 ? str_copy(conf->zone) : NULL;
 	record->admin = r > 0 ? NULL : str_copy(conf->admin);
+	record->create = r == 0 && (conf->has_admin || str_equal(conf->backend, "iptables"));
 	record->bit = conf->bit;
 	record_addresses(record, call->prev);
 	return 0;

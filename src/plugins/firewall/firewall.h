@@ -18,6 +18,7 @@ struct nft_elems;
 struct firewall_conf {
 	char *backend;
 	char *admin;
+	bool has_admin; /* the configuration has the key */
 	char *zone;
 	char *policy;
 	int bit;
@@ -29,6 +30,7 @@ struct firewall_record {
 	struct hw_strings ips;
 	int bit;	   /* bit of the packet mark that FORWARD accepts */
 	char *admin;	   /* the administrator's chain; NULL: no rules in FORWARD */
+	bool create;	   /* the configuration asks for iptables: FORWARD must exist */
 	char *zone;	   /* zone of firewalld; NULL: firewalld is not used */
 	char *bridge;	   /* first interface of the result; NULL: no ingressPolicy */
 	char *policy;	   /* "same-bridge" or "isolated"; NULL: open */
@@ -62,6 +64,10 @@ int firewall_policy_delete_stale(struct nft *nft, const struct hw_call *call, co
 /* Remove the rules in FORWARD that @note, the name of a host object, describes.
  * Return: 1 if removed, 0 if the rules did not exist; -EBUSY if pods still need them */
 int firewall_host_object_remove(const char *note, struct hw_err *e);
+
+/* Remove the chain FORWARD that this plugin created, named "ip FORWARD" or "ip6 FORWARD", if nothing
+ * uses it. Return: 1 if removed, 0 if not */
+int firewall_host_chain_remove(const char *note, struct hw_err *e);
 
 extern const struct hw_plugin firewall_plugin;
 

@@ -94,26 +94,39 @@ static const struct {
 	const char *set; /* set of the pods' addresses */
 } families[] = { { AF_INET, "ip", "allow4" }, { AF_INET6, "ip6", "allow6" } };
 
-/* Adds the rules for each family of which the pod has an address. Writes a note such as
- * "ip CNI-ADMIN 12" before the rules are added, so that `hawser-plugin uninstall` removes them. */
+/* Writes notes such as "ip CNI-ADMIN 12" before the rules are added, so that `hawser-plugin uninstall`
+ * removes them. */
+static int add_forward_rules(struct nft *nft, const struct forward *forward, const char *family,
+			     int bit, struct hw_err *e)
+{
+	autofree char *rules = str_printf("%s %s %d", family, forward->admin, bit);
+	autofree char *chain = str_printf("%s FORWARD", family);
+	bool no_chain = false;
+
+	int r = forward_has_rules(nft, forward, &no_chain, e);
+	if (r != 0)
+		return r;
+	if (no_chain)
+		r = host_object_record(HOST_OBJECT_FORWARD, chain, NULL, e);
+	if (r >= 0)
+		r = host_object_record(HOST_OBJECT_IPTABLES, rules, NULL, e);
+	return r < 0 ? r : forward_add_rules(nft, forward, e);
+}
+
+/* Adds the rules for each family of which the pod has an address. */
 static int open_forward(struct nft *nft, const struct nft_elems *elems,
 			const struct firewall_record *record, struct hw_err *e)
 {
 	for (size_t f = 0; record->admin && f < ARRAY_SIZE(families); f++) {
-		struct forward forward = { families[f].family, record->admin, 1U << record->bit };
-		autofree char *note =
-			str_printf("%s %s %d", families[f].name, record->admin, record->bit);
+		struct forward forward = { families[f].family, record->admin, 1U << record->bit,
+					   record->create };
 		bool wanted = false;
 
 		for (size_t i = 0; i < elems->n; i++)
 			wanted |= str_equal(elems->v[i].set, families[f].set);
 		if (!wanted)
 			continue;
-		int r = forward_has_rules(nft, &forward, e);
-		if (r == 0)
-			r = host_object_record(HOST_OBJECT_IPTABLES, note, NULL, e);
-		if (r == 0)
-			r = forward_add_rules(nft, &forward, e);
+		int r = add_forward_rules(nft, &forward, families[f].name, record->bit, e);
 		if (r < 0)
 			return r;
 	}
@@ -129,6 +142,15 @@ static int refuse_address(void *ctx, const struct nft_elem *elem, struct hw_err 
 			nft_elem_format(elem, text));
 }
 
+/* @name: "ip" or "ip6". Return: AF_INET or AF_INET6; -EBUSY if pods still need the rules */
+static int get_unused_family(struct nft *nft, const char *name, struct hw_err *e)
+{
+	size_t f = str_equal(name, families[0].name) ? 0 : 1;
+
+	int r = nft_list(nft, NFT_INET, families[f].set, refuse_address, NULL, e);
+	return r < 0 ? r : families[f].family;
+}
+
 int firewall_host_object_remove(const char *note, struct hw_err *e)
 {
 	AUTO(hw_strings_free) struct hw_strings words = { 0 };
@@ -139,15 +161,24 @@ int firewall_host_object_remove(const char *note, struct hw_err *e)
 	if (words.n != 3 || !str_to_int64(words.v[2], 0, 31, &bit))
 		return 0;
 	int r = nft_open(&nft, e);
-	for (size_t f = 0; r >= 0 && f < ARRAY_SIZE(families); f++) {
-		struct forward forward = { families[f].family, words.v[1], 1U << bit };
+	if (r >= 0)
+		r = get_unused_family(nft, words.v[0], e);
+	if (r < 0)
+		return r;
+	struct forward forward = { .family = r, .admin = words.v[1], .mark = 1U << bit };
+	return forward_remove_rules(nft, &forward, e);
+}
 
-		if (!str_equal(families[f].name, words.v[0]))
-			continue;
-		r = nft_list(nft, NFT_INET, families[f].set, refuse_address, NULL, e);
-		return r < 0 ? r : forward_remove_rules(nft, &forward, e);
-	}
-	return r < 0 ? r : 0;
+int firewall_host_chain_remove(const char *note, struct hw_err *e)
+{
+	AUTO(hw_strings_free) struct hw_strings words = { 0 };
+	AUTO(nft_close) struct nft *nft = NULL;
+
+	strings_split(note, ' ', &words);
+	int r = nft_open(&nft, e);
+	if (r >= 0)
+		r = get_unused_family(nft, words.v[0], e);
+	return r < 0 ? r : forward_remove_chain(nft, r, e);
 }
 
 /* ---- firewalld ------------------------------------------------------------------------------- */

@@ -2,9 +2,8 @@
 /*
  * plugins/pod/host-objects.c - notes about host objects: objects created once per host
  *
- * How:   each note is a small file in STATE/host-objects, for one link, or for one
- *        pair of rules in an iptables chain. The file name is a hash of the
- *        object's name. STATE is below /run, so a reboot removes the notes
+ * How:   each note is a small file in STATE/host-objects, for one link, or for
+ *        rules in an iptables chain. The file name is a hash of the object's name. STATE is below /run, so a reboot removes the notes
  *        together with the objects.
  * Rules: a link is removed only if it has the kind and MAC address in the note; a
  *        bridge only if it also has no ports.
@@ -116,8 +115,8 @@ static int remove_link(struct rtnl *nl, const struct host_object *note, struct h
 
 struct removal_walk {
 	struct rtnl *nl;
-	int (*remove_rules)(const char *name, struct hw_err *e);
 	const char *kind; /* kind of objects to remove in this walk */
+	int (*remove)(const char *name, struct hw_err *e); /* NULL: they are links */
 	int removed;
 	int failed;	  /* the first error; 0: none */
 	struct hw_err *e; /* details of the first error */
@@ -136,8 +135,7 @@ static int remove_noted(struct removal_walk *w, const struct file_entry *entry, 
 		return file_remove(entry->dir, entry->name, e);
 	if (!str_equal(note.kind, w->kind))
 		return 0;
-	r = str_equal(note.kind, HOST_OBJECT_IPTABLES) ? w->remove_rules(note.name, e)
-						       : remove_link(w->nl, &note, e);
+	r = w->remove ? w->remove(note.name, e) : remove_link(w->nl, &note, e);
 	if (r > 0) {
 		printf("%s %s removed\n", note.kind, note.name);
 		w->removed++;
@@ -179,28 +177,39 @@ static int remove_empty(void *ctx, const struct file_entry *entry, struct hw_err
 	return 0;
 }
 
-int host_objects_remove(int (*remove_rules)(const char *name, struct hw_err *e), struct hw_err *e)
+static void remove_kind(struct removal_walk *w, const char *state, const char *kind,
+			int (*remove)(const char *name, struct hw_err *e))
 {
-	/* veths first: they may be ports of a bridge */
-	static const char *const order[] = { "veth", "bridge", HOST_OBJECT_IPTABLES };
 	/* version 0.1.0 wrote its notes to "furniture" */
+	static const char *const dirs[] = { "host-objects", "furniture" };
+	struct hw_err ignored;
+
+	w->kind = kind;
+	w->remove = remove;
+	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++) {
+		autofree char *dir = str_printf("%s/%s", state, dirs[i]);
+
+		(void)file_walk(AT_FDCWD, dir, remove_each, w, &ignored);
+	}
+}
+
+int host_objects_remove(const struct host_object_kind *kinds, struct hw_err *e)
+{
 	static const char *const state_dirs[] = { "host-objects", "furniture", "locks",
 						  "attachments" };
 	autofree char *state = state_dir_default();
-	autofree char *notes = str_printf("%s/host-objects", state);
-	autofree char *old_notes = str_printf("%s/furniture", state);
 	AUTO(rtnl_close) struct rtnl *nl = NULL;
 	struct hw_err ignored;
 
 	int r = rtnl_open(-1, &nl, e);
 	if (r < 0)
 		return r;
-	struct removal_walk w = { .nl = nl, .remove_rules = remove_rules, .e = e };
-	for (size_t i = 0; i < ARRAY_SIZE(order); i++) {
-		w.kind = order[i];
-		(void)file_walk(AT_FDCWD, notes, remove_each, &w, &ignored);
-		(void)file_walk(AT_FDCWD, old_notes, remove_each, &w, &ignored);
-	}
+	struct removal_walk w = { .nl = nl, .e = e };
+	/* veths first: they may be ports of a bridge */
+	remove_kind(&w, state, "veth", NULL);
+	remove_kind(&w, state, "bridge", NULL);
+	for (; kinds->kind; kinds++)
+		remove_kind(&w, state, kinds->kind, kinds->remove);
 	if (w.failed < 0)
 		return w.failed;
 

@@ -28,6 +28,7 @@ const struct hw_field pod_link_record_fields[] = {
 	{ "host", HW_STRING, HW_AT(struct pod_link_record, host) },
 	{ "leased", HW_BOOL, HW_AT(struct pod_link_record, leased) },
 	{ "masq", HW_STRINGS, HW_AT(struct pod_link_record, masq) },
+	{ "masqExclude", HW_STRINGS, HW_AT(struct pod_link_record, exclude) },
 	{ "mac", HW_STRING, HW_AT(struct pod_link_record, mac) },
 	{ "filters", HW_BOOL, HW_AT(struct pod_link_record, vlan_filtering) },
 	{ 0 },

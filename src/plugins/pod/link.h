@@ -27,12 +27,13 @@ struct rtnl;
 
 /* hw_call.created of bridge and ptp: their part of the attachment record */
 struct pod_link_record {
-	char *host;		/* name of the host end */
-	bool leased;		/* IPAM was called for addresses, or is about to be called */
-	bool vlan_filtering;	/* the bridge filtered VLANs at the time of the ADD */
-	bool pair_requested;	/* not stored: this ADD created the pair, or tried to */
-	struct hw_strings masq; /* masqueraded addresses, with their network's prefix length */
-	char *mac;		/* the only MAC address that the pod may send from; NULL: any */
+	char *host;		   /* name of the host end */
+	bool leased;		   /* IPAM was called for addresses, or is about to be called */
+	bool vlan_filtering;	   /* the bridge filtered VLANs at the time of the ADD */
+	bool pair_requested;	   /* not stored: this ADD created the pair, or tried to */
+	struct hw_strings masq;	   /* masqueraded addresses, with their network's prefix length */
+	struct hw_strings exclude; /* networks to which nothing is masqueraded */
+	char *mac;		   /* the only MAC address that the pod may send from; NULL: any */
 };
 
 extern const struct hw_field pod_link_record_fields[];

@@ -17,14 +17,26 @@
 #include "base/str.h"
 #include "net/nft/foreign.h"
 #include "net/nft/nft.h"
+#include "net/nft/postrouting.h"
+#include "plugins/pod/host-objects.h"
 #include "plugins/pod/link.h"
 
 int pod_rules_check_conf(const struct pod_rules *rules, struct hw_err *e)
 {
-	if (!rules->masq || str_empty(rules->backend) || str_equal(rules->backend, "iptables") ||
-	    str_equal(rules->backend, "nftables"))
+	struct hw_prefix prefix;
+	struct hw_err malformed;
+
+	if (!rules->masq)
 		return 0;
-	return err_cni(e, HW_CNI_INVALID_CONFIG, "unknown ipmasq backend \"%s\"", rules->backend);
+	if (!str_empty(rules->backend) && !str_equal(rules->backend, "iptables") &&
+	    !str_equal(rules->backend, "nftables"))
+		return err_cni(e, HW_CNI_INVALID_CONFIG, "unknown ipmasq backend \"%s\"",
+			       rules->backend);
+	for (size_t i = 0; rules->exclude && i < rules->exclude->n; i++)
+		if (hw_prefix_parse(rules->exclude->v[i], &prefix, &malformed) < 0)
+			return err_cni(e, HW_CNI_INVALID_CONFIG, "ipMasqExclude: %s",
+				       malformed.msg);
+	return 0;
 }
 
 int pod_rules_status(const struct pod_rules *rules, struct hw_err *e)
@@ -57,10 +69,7 @@ static void add_elems(struct nft_elems *elems, const struct hw_call *call)
 			continue;
 		struct nft_elem pod = nft_elem_for("masq", &address.ip, NFT_OWNED);
 		nft_key_ip(&pod, &address.ip);
-		if (address.len == ip_bits(&address.ip))
-			nft_data_jump(&pod, "masqall");
-		else
-			nft_data_network_chain(&pod, NFT_MASQ, &address);
+		nft_data_masq_chain(&pod, &address, &record->exclude);
 		nft_elems_add_once(elems, pod);
 	}
 	if (!record->host || !record->mac || hw_mac_parse(record->mac, &mac, &malformed) < 0)
@@ -74,6 +83,58 @@ static void add_elems(struct nft_elems *elems, const struct hw_call *call)
 	nft_elems_add_once(elems, checked);
 }
 
+/* ---- POSTROUTING of iptables ----------------------------------------------------------------- */
+
+static const struct {
+	int family;
+	const char *name, *set;
+} masq_families[] = { { AF_INET, "ip", "masq4" }, { AF_INET6, "ip6", "masq6" } };
+
+/* Completes the rule of each family of which the pod has an address. Writes a note before the rule is
+ * added, so that `hawser-plugin uninstall` removes it. */
+static int complete_postrouting(struct nft *nft, const struct nft_elems *elems, struct hw_err *e)
+{
+	for (size_t f = 0; f < ARRAY_SIZE(masq_families); f++) {
+		autofree char *note = str_printf("%s POSTROUTING", masq_families[f].name);
+		bool wanted = false;
+
+		for (size_t i = 0; i < elems->n; i++)
+			wanted |= str_equal(elems->v[i].set, masq_families[f].set);
+		if (!wanted)
+			continue;
+		int r = postrouting_is_complete(nft, masq_families[f].family, e);
+		if (r == 0)
+			r = host_object_record(HOST_OBJECT_MASQUERADE, note, NULL, e);
+		if (r == 0)
+			r = postrouting_complete(nft, masq_families[f].family, e);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int refuse_address(void *ctx, const struct nft_elem *elem, struct hw_err *e)
+{
+	char text[NFT_ELEM_TEXT];
+
+	(void)ctx;
+	return err_text(e, -EBUSY, "the rule in POSTROUTING is still needed by a pod: %s",
+			nft_elem_format(elem, text));
+}
+
+int pod_rules_host_object_remove(const char *note, struct hw_err *e)
+{
+	AUTO(nft_close) struct nft *nft = NULL;
+	size_t f = str_starts(note, "ip6 ") ? 1 : 0;
+
+	int r = nft_open(&nft, e);
+	if (r >= 0)
+		r = nft_list(nft, NFT_INET, masq_families[f].set, refuse_address, NULL, e);
+	return r < 0 ? r : postrouting_remove(nft, masq_families[f].family, e);
+}
+
+/* ---- ADD and repair -------------------------------------------------------------------------- */
+
 static int write_elems(const struct hw_call *call, struct hw_err *e)
 {
 	AUTO(nft_elems_done) struct nft_elems elems = { 0 };
@@ -83,7 +144,30 @@ static int write_elems(const struct hw_call *call, struct hw_err *e)
 	if (!elems.n)
 		return 0;
 	int r = nft_open(&nft, e);
-	return r < 0 ? r : nft_add(nft, elems.v, elems.n, elems.owner, e);
+	if (r >= 0)
+		r = nft_add(nft, elems.v, elems.n, elems.owner, e);
+	return r < 0 ? r : complete_postrouting(nft, &elems, e);
+}
+
+/* Copies the networks to the record, in canonical form and without those that another one contains. */
+static void record_exclude(struct pod_link_record *record, const struct hw_strings *exclude)
+{
+	struct hw_prefix prefix, other;
+	char text[HW_PREFIX_TEXT];
+	struct hw_err ignored;
+
+	for (size_t i = 0; exclude && i < exclude->n; i++) {
+		bool contained = hw_prefix_parse(exclude->v[i], &prefix, &ignored) < 0;
+
+		for (size_t k = 0; !contained && k < exclude->n; k++)
+			contained = k != i &&
+				    hw_prefix_parse(exclude->v[k], &other, &ignored) >= 0 &&
+				    prefix_overlaps(&prefix, &other) &&
+				    (other.len < prefix.len || (other.len == prefix.len && k < i));
+		prefix.ip = prefix_network(&prefix);
+		if (!contained)
+			strings_add(&record->exclude, hw_prefix_format(&prefix, text));
+	}
 }
 
 int pod_rules_add(struct hw_call *call, const struct pod_rules *rules, const struct hw_mac *mac,
@@ -94,6 +178,8 @@ int pod_rules_add(struct hw_call *call, const struct pod_rules *rules, const str
 
 	for (size_t i = 0; rules->masq && i < call->result->n_ips; i++)
 		strings_add(&record->masq, hw_prefix_format(&call->result->ips[i].address, prefix));
+	if (rules->masq)
+		record_exclude(record, rules->exclude);
 	if (rules->mac_check)
 		record->mac = str_copy(hw_mac_format(mac, text));
 	if (!record->masq.n && !record->mac)
@@ -265,5 +351,7 @@ int pod_rules_check(struct hw_call *call, const struct pod_rules *rules, struct 
 	if (!elems.n)
 		return 0;
 	int r = nft_open(&nft, e);
-	return r < 0 ? r : nft_check(nft, elems.v, elems.n, elems.owner, e);
+	if (r >= 0)
+		r = nft_check(nft, elems.v, elems.n, elems.owner, e);
+	return r < 0 ? r : complete_postrouting(nft, &elems, e);
 }

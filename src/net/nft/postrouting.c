@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * net/nft/postrouting.c - masquerade pods after the administrator's rules in iptables
+ *
+ * How:   chain and set are read, and changed in a batch that the kernel rejects if
+ *        anything has changed in between. So concurrent processes add the rule once.
+ *        Other programs append their rules after ours. Each ADD, CHECK and repair moves
+ *        our rule to the end again.
+ */
+#include "net/nft/postrouting.h"
+
+#include <errno.h>
+#include <linux/netfilter.h>
+#include <linux/netfilter/nf_tables.h>
+#include <sys/socket.h>
+
+#include "net/nft/elem.h"
+#include "net/nft/iptables.h"
+#include "net/nft/wire.h"
+
+#define TRIES	 1000	/* a concurrent change makes a try fail */
+#define PRIORITY 100	/* of the chain; ruleset.nft sets the mark at priority 99 */
+#define MARK	 0x0800 /* as in ruleset.nft */
+
+static const struct iptables_rule masquerade = { MARK, NFT_RULE_MASQUERADES, NULL };
+
+struct postrouting {
+	struct nft_chain_ref chain;
+	struct nft_elem elem;
+	bool has_chain, has_elem;
+	uint64_t first; /* handle of the first rule that is ours; 0: there is none */
+	size_t n;	/* number of rules that are ours */
+	bool is_last;	/* the last rule of the chain is ours */
+};
+
+static int match_rule(void *ctx, const struct nft_rule *rule, struct hw_err *e)
+{
+	struct postrouting *found = ctx;
+	bool ours = iptables_is_rule(rule, &masquerade);
+
+	(void)e;
+	if (ours && !found->first)
+		found->first = rule->handle;
+	found->n += ours;
+	found->is_last = ours;
+	return 0;
+}
+
+/* A chain POSTROUTING with another priority does not belong to iptables. At a lower priority packets
+ * would not have the mark yet. */
+static int find(struct nft *nft, int family, struct postrouting *ret_found, struct hw_err *e)
+{
+	uint8_t proto = family == AF_INET ? NFPROTO_IPV4 : NFPROTO_IPV6;
+	struct nft_chain_info info;
+	struct nft_elem ignored;
+
+	*ret_found = (struct postrouting){ .chain = { proto, "nat", "POSTROUTING" },
+					   .elem = nft_elem(NFT_INET, "iptables", NFT_SHARED) };
+	nft_key_proto(&ret_found->elem, proto);
+	nft_key_proto(&ret_found->elem, proto);
+	int r = nft_get(nft, &ret_found->elem, &ignored, e);
+	if (r < 0)
+		return r;
+	ret_found->has_elem = r > 0;
+	r = nft_get_chain(nft, &ret_found->chain, &info, e);
+	if (r <= 0 || info.hook != NF_INET_POST_ROUTING || info.priority != PRIORITY)
+		return r < 0 ? r : 0;
+	ret_found->has_chain = true;
+	return nft_rule_each(nft, &ret_found->chain, match_rule, ret_found, e);
+}
+
+static bool is_complete(const struct postrouting *found)
+{
+	if (!found->has_chain)
+		return !found->has_elem;
+	return found->has_elem && found->is_last && found->n == 1;
+}
+
+int postrouting_is_complete(struct nft *nft, int family, struct hw_err *e)
+{
+	struct postrouting found;
+
+	int r = find(nft, family, &found, e);
+	return r < 0 ? r : is_complete(&found);
+}
+
+static void put_elem(struct nft *nft, const struct postrouting *found, bool wanted)
+{
+	struct nlmsghdr *m;
+
+	if (found->has_elem == wanted)
+		return;
+	m = nft_start_message(nft, wanted ? NFT_MSG_NEWSETELEM : NFT_MSG_DELSETELEM,
+			      wanted ? NLM_F_CREATE : 0, nft_family(NFT_INET));
+	nft_elem_encode(m, &found->elem, wanted ? "" : NULL);
+	nft_end_message(nft, m);
+}
+
+/* Changes the set, and the rule: adds it, moves it to the end, or removes it if it is not wanted.
+ * Return: 0; -ERESTART if anything has changed since @found was read, or if there are more such rules,
+ * from iptables-restore; or another negative errno */
+static int change(struct nft *nft, uint32_t generation, const struct postrouting *found,
+		  bool wanted, struct hw_err *e)
+{
+	nft_batch_begin(nft, generation);
+	put_elem(nft, found, wanted);
+	if (!wanted || !found->is_last || found->n > 1)
+		iptables_put_delete(nft, &found->chain, found->first);
+	if (wanted && !found->is_last)
+		iptables_put_rule(nft, &found->chain, &masquerade, IPTABLES_END);
+	int r = nft_batch_commit(nft, e);
+	if (r < 0)
+		return err_ctx(e, "masquerade pods in chain POSTROUTING of %stables",
+			       found->chain.family == NFPROTO_IPV4 ? "ip" : "ip6");
+	return found->n > 1 ? -ERESTART : 0;
+}
+
+/* -ENOENT: the kernel has no target MASQUERADE */
+static int complete_once(struct nft *nft, int family, struct hw_err *e)
+{
+	struct postrouting found;
+	uint32_t generation = 0;
+
+	int r = nft_get_generation(nft, &generation, e);
+	if (r >= 0)
+		r = find(nft, family, &found, e);
+	if (r < 0 || is_complete(&found))
+		return r;
+	r = change(nft, generation, &found, found.has_chain, e);
+	if (r == -ENOENT && !found.first)
+		return found.has_elem ? change(nft, generation, &found, false, e) : 0;
+	return r;
+}
+
+int postrouting_complete(struct nft *nft, int family, struct hw_err *e)
+{
+	int r = -ERESTART;
+
+	for (int tries = 0; r == -ERESTART && tries < TRIES; tries++)
+		r = complete_once(nft, family, e);
+	return r < 0 ? r : 0;
+}
+
+int postrouting_remove(struct nft *nft, int family, struct hw_err *e)
+{
+	struct postrouting found;
+	int r = -ERESTART;
+
+	for (int tries = 0; r == -ERESTART && tries < TRIES; tries++) {
+		uint32_t generation = 0;
+
+		r = nft_get_generation(nft, &generation, e);
+		if (r >= 0)
+			r = find(nft, family, &found, e);
+		if (r >= 0 && (found.n || found.has_elem))
+			r = change(nft, generation, &found, false, e);
+	}
+	return r < 0 ? r : found.n > 0;
+}
