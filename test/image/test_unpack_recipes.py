@@ -8,7 +8,7 @@ import os
 import pytest
 
 from layers import END, Failed, directory, hardlink, member, pax, symlink
-from samples import CAPABILITY, SPARSE
+from samples import CAPABILITY, CAPABILITY_3, SPARSE
 
 
 def sample():
@@ -97,6 +97,26 @@ def test_verify_finds_every_change(layers, what):
     layers.unpack(everything())
     change(layers.root)
     assert sorted(layers.verify()) == damage
+
+
+def with_capability(value):
+    return pax(SCHILY__xattr__security__capability=value) + member("f", data=b"x")
+
+
+def test_a_capability_of_version_3_with_root_id_0_is_equal_to_what_the_kernel_returns(layers):
+    layers.unpack(with_capability(CAPABILITY_3))
+    assert os.getxattr(layers.root / "f", "security.capability") == CAPABILITY
+    assert layers.verify() == []
+    os.setxattr(layers.root / "f", "security.capability", b"\0" + CAPABILITY[1:])  # not effective
+    assert layers.verify() == ["f: extended attributes changed"]
+
+
+@pytest.mark.parametrize("value", [CAPABILITY, CAPABILITY_3[:20] + b"\1\0\0\0"], ids=["2", "3"])
+def test_other_capabilities_are_compared_byte_for_byte(layers, value):
+    layers.unpack(with_capability(value))
+    assert layers.verify() == []
+    os.setxattr(layers.root / "f", "security.capability", CAPABILITY_3[:20] + b"\2\0\0\0")
+    assert layers.verify() == ["f: extended attributes changed"]
 
 
 def test_a_corrupt_recipe_is_refused(layers):

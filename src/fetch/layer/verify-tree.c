@@ -16,9 +16,11 @@
 #include "fetch/layer/verify-tree.h"
 
 #include <dirent.h>
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -115,6 +117,37 @@ static bool is_hardlink_to_target(const struct compared *c)
 	       target.st_dev == c->st.st_dev;
 }
 
+/* The kernel returns a capability of version 3 with root ID 0 as version 2, see
+ * cap_inode_getsecurity() in security/commoncap.c. Converts such a value in the same way.
+ * Return: its new size */
+static size_t convert_capability(void *value, size_t len)
+{
+	struct vfs_ns_cap_data *cap = value;
+	uint32_t magic;
+
+	if (len != XATTR_CAPS_SZ_3 || cap->rootid != 0)
+		return len;
+	magic = le32toh(cap->magic_etc);
+	if ((magic & VFS_CAP_REVISION_MASK) != VFS_CAP_REVISION_3)
+		return len;
+	cap->magic_etc = htole32(VFS_CAP_REVISION_2 | (magic & VFS_CAP_FLAGS_EFFECTIVE));
+	return XATTR_CAPS_SZ_2;
+}
+
+static bool has_xattr(int fd, const struct tar_xattr *x)
+{
+	autofree char *got = mem_new(x->len + 1), *want = mem_copy(x->value, x->len);
+	size_t len = x->len;
+	ssize_t n;
+
+	if (str_equal(x->name, CAPABILITY))
+		len = convert_capability(want, len);
+	n = fgetxattr(fd, x->name, got, x->len + 1);
+	if (n < 0)
+		return errno == EOPNOTSUPP; /* then unpacking has skipped it */
+	return (size_t)n == len && memcmp(got, want, len) == 0;
+}
+
 /* Does the file have all extended attributes of the member, and no capability if the member has
  * none? */
 static bool xattrs_match(const struct compared *c)
@@ -127,17 +160,9 @@ static bool xattrs_match(const struct compared *c)
 		return false;
 	for (size_t i = 0; i < c->entry->n_xattrs; i++) {
 		const struct tar_xattr *x = &c->entry->xattrs[i];
-		autofree char *value = NULL;
-		ssize_t n;
 
 		has_capability = has_capability || str_equal(x->name, CAPABILITY);
-		if (!member_allows_xattr(x->name))
-			continue;
-		value = mem_new(x->len + 1);
-		n = fgetxattr(fd, x->name, value, x->len + 1);
-		if (n < 0 && errno == EOPNOTSUPP)
-			continue;
-		if (n < 0 || (size_t)n != x->len || memcmp(value, x->value, x->len) != 0)
+		if (member_allows_xattr(x->name) && !has_xattr(fd, x))
 			return false;
 	}
 	return has_capability || fgetxattr(fd, CAPABILITY, NULL, 0) < 0;
