@@ -131,6 +131,13 @@ bool store_is_suspect(const struct store *s, const char *chain_id)
 	return map_find(s->suspect, chain_id) != NULL;
 }
 
+bool store_has_directory(const struct store *s, const char *chain_id)
+{
+	autofree char *path = str_printf("%s/root", chain_id + strlen("sha256:"));
+
+	return faccessat(s->layers, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT;
+}
+
 int store_layer_mark_suspect(struct store *s, const char *chain_id, struct hw_err *e)
 {
 	STORE_LOCKED(s);

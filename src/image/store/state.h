@@ -98,6 +98,8 @@ int store_find(const struct store_snapshot *snap, const char *text, bool damaged
 /* Return: 1 if the layer exists; 0 if not; or negative errno */
 int store_layer_exists(struct store *s, const char *chain_id, struct hw_err *e);
 bool store_is_suspect(const struct store *s, const char *chain_id);
+/* Return: false if the files of a layer do not exist. Needs no lock. */
+bool store_has_directory(const struct store *s, const char *chain_id);
 
 /* ---- prune.c ---- */
 /*

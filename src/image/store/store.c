@@ -128,14 +128,9 @@ static int delete_lost_layer_rows(struct store *s, struct hw_err *e)
 	r = db_query(s->db, "SELECT chain FROM layers", DB_NO_VALUES, &q, e);
 	while (r >= 0 && (r = db_step(&q, e)) > 0) {
 		const char *chain = db_text(&q, 0);
-		bool valid = digest_is_sha256(chain);
-		autofree char *path = str_printf("%s/root", valid ? chain + strlen("sha256:") : "");
 
-		if (valid && faccessat(s->layers, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
-			continue;
-		if (valid && errno != ENOENT)
-			return err_set(e, -errno, "access %s/layers/%s", s->root, path);
-		strings_add(&lost, chain);
+		if (!digest_is_sha256(chain) || !store_has_directory(s, chain))
+			strings_add(&lost, chain);
 	}
 	db_query_done(&q);
 	for (size_t i = 0; r == 0 && i < lost.n; i++)

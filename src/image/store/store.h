@@ -209,7 +209,8 @@ struct store_hold;
 
 struct store_hold *store_hold_new(struct store *s); /* holds no layer yet */
 /* Hold a layer from now on, whether or not it exists. Return: 1 if it exists; 0 if it does not
- * exist yet, or is suspect */
+ * exist yet, is suspect, or its files were deleted by another program: then the next commit of the
+ * layer replaces it */
 int store_hold_layer(struct store_hold *h, const char *chain_id, struct hw_err *e);
 /* Release a hold. Removes layers whose images were removed during the hold. If that fails, they
  * stay until store_trim(). NULL is allowed. */
