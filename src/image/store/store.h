@@ -54,10 +54,8 @@ int store_sweep(struct store *s, struct hw_err *e);
 
 const char *store_root(const struct store *s); /* an absolute path */
 
-/* Mark the images with these complete names as pinned, and no other images. Return: 0, or
- * negative errno if the images cannot be read again: then the change may stay invisible until
- * the next start */
-int store_pin(struct store *s, const struct hw_strings *names, struct hw_err *e);
+/* Mark the images with these complete names as pinned, now and later, and no other images. */
+void store_pin(struct store *s, const struct hw_strings *names);
 
 /* ---- snapshots for readers --------------------------------------------------- */
 
