@@ -71,20 +71,21 @@ static int put_image(struct store *s, char **args, struct hw_err *e)
 	AUTO(store_hold_free) struct store_hold *hold = store_hold_new(s);
 	AUTO(buf_done) struct buf config = { 0 };
 	autofree char *tag = str_printf("docker.io/library/%s:latest", args[0]);
+	char id[1][DIGEST_TEXT];
 	int r = add_layers(s, hold, args + 1, &config, e);
 
 	if (r < 0)
 		return r;
-	return store_image_add(s,
-			       &(struct store_new_image){
-				       .manifest = MANIFEST,
-				       .manifest_len = strlen(MANIFEST),
-				       .config = config.data,
-				       .config_len = config.len,
-				       .names = (const char *const[]){ tag },
-				       .n_names = 1,
-			       },
-			       NULL, e);
+	return store_images_add(s,
+				&(struct store_new_image){
+					.manifest = MANIFEST,
+					.manifest_len = strlen(MANIFEST),
+					.config = config.data,
+					.config_len = config.len,
+					.names = (const char *const[]){ tag },
+					.n_names = 1,
+				},
+				1, id, e);
 }
 
 /* ---- remove, trim, list -------------------------------------------------------- */

@@ -110,14 +110,13 @@ struct store_new_image {
 };
 
 /*
- * Add an image, whose layers must be in the store, or add names to an existing image. If a name
- * belongs to another image, the name is moved to this image; the other image keeps its remaining
- * names. The change is on disk on return. @ret_id may be NULL. Return: 0; -ENOENT: a layer is
- * missing; -EBADMSG: the configuration is malformed;
- * -EINVAL: a name is not complete
+ * Add images, whose layers must be in the store, or add names to existing images: all of them, or on
+ * failure none. If a name belongs to another image, the name is moved; the other image keeps its
+ * remaining names. The change is on disk on return. Return: 0; -ENOENT: a layer is missing;
+ * -EBADMSG: a configuration is malformed; -EINVAL: a name is not complete
  */
-int store_image_add(struct store *s, const struct store_new_image *image, char ret_id[DIGEST_TEXT],
-		    struct hw_err *e);
+int store_images_add(struct store *s, const struct store_new_image *images, size_t n,
+		     char (*ret_ids)[DIGEST_TEXT], struct hw_err *e);
 
 /* Remove an image with all its names, and all layers that no other image has and that are not held.
  * @text is the same as for store_snapshot_find(), but damaged images are found too. Return: 0; 1:

@@ -285,6 +285,28 @@ static void image_exists(void **state)
 	assert_int_equal(store_image(p, "", LIST("one"), LIST(NAME ":1"), id, &why), -ENOENT);
 }
 
+/* The first image of a pair is complete, but the second lacks a layer. */
+static void all_images_or_none(void **state)
+{
+	struct test_store *p = *state;
+	autofree char *first = make_config("", LIST("one")), *second = make_config("", LIST("two"));
+	const struct store_new_image images[] = {
+		{ "{}", 2, first, strlen(first), LIST(NAME ":1"), 1 },
+		{ "{}", 2, second, strlen(second), LIST(NAME ":2", NAME ":1"), 2 },
+	};
+	char ids[2][DIGEST_TEXT], chain[DIGEST_TEXT];
+	struct hw_err e;
+
+	add_layer(p, NULL, "one", chain);
+	assert_int_equal(store_images_add(p->store, images, 2, ids, &e), -ENOENT);
+	assert_int_equal(count_images(p), 0);
+	add_layer(p, NULL, "two", chain);
+	assert_int_equal(store_images_add(p->store, images, 2, ids, &e), 0);
+	assert_int_equal(count_images(p), 2);
+	assert_finds(p, "busybox:2", ids[1]);
+	assert_finds(p, "busybox:1", ids[1]); /* a name belongs to the last image that has it */
+}
+
 static void name_moves(void **state)
 {
 	struct test_store *p = *state;
@@ -590,6 +612,7 @@ int main(void)
 		     two_names_one_image),
 		TEST("store: adding an existing image does not write to the database",
 		     image_exists),
+		TEST("store: of several images all or none are added", all_images_or_none),
 		TEST("store: a tag moves to another image, and the first image keeps its digest",
 		     name_moves),
 		TEST("store: images share layers, and a layer is removed with its last image",

@@ -193,7 +193,7 @@ static inline int store_image(struct test_store *p, const char *user, const char
 
 	while (names && names[image.n_names])
 		image.n_names++;
-	return store_image_add(p->store, &image, ret_id, e);
+	return store_images_add(p->store, &image, 1, (char(*)[DIGEST_TEXT])ret_id, e);
 }
 
 /* Stores the layers and then the image. */
