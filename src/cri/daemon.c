@@ -228,6 +228,16 @@ static void *sweep_store(void *ctx)
 	return NULL;
 }
 
+static void log_loss(struct daemon *d)
+{
+	autofree char *why = store_loss(d->store);
+
+	if (why)
+		log_error("the database of the image store was lost: %s; layers and images are "
+			  "kept, but not served: run \"hawser image recover\"",
+			  why);
+}
+
 static int start_store(struct daemon *d, const struct config *c, struct hw_err *e)
 {
 	int r;
@@ -239,6 +249,7 @@ static int start_store(struct daemon *d, const struct config *c, struct hw_err *
 		r = pin_images(d, c, e);
 	if (r < 0)
 		return err_ctx(e, "root directory");
+	log_loss(d);
 	d->puller = puller_new_from_config(d->store, c);
 	r = thread_start(sweep_store, d, &d->sweeper, e);
 	d->has_sweeper = r == 0;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-test_recover.py - an image store that lost files: layers
+test_recover.py - an image store that lost files: layers, or its database
 
 What:  files of the store are deleted or damaged; hawser-cri and the command hawser report and repair
        that.
@@ -93,3 +93,73 @@ def test_a_pull_fetches_a_deleted_layer_directory_again(node, app, server):
     assert digest(app.packed[0]) in blobs and digest(app.packed[1]) not in blobs
     assert set(node.verify().values()) == {"GOOD"}
     assert not any((node.root / "tmp").iterdir()) and not any((node.root / "gone").iterdir())
+
+
+# ---- a lost database ---------------------------------------------------------------------------
+
+def delete_database(root):
+    for path in root.glob("images.db*"):
+        path.unlink()
+
+
+def empty_database(root):
+    (root / "images.db").write_bytes(b"")
+
+
+def damage_database(root):
+    data = (root / "images.db").read_bytes()
+    (root / "images.db").write_bytes(data[:4096] + bytes(len(data) - 4096))
+
+
+def lose_database(node, damage):
+    assert node.daemon.stop() == 0
+    damage(node.root)
+    node.daemon.start()
+
+
+def names(node):
+    return sorted(node.run("images", "--names")[1].split())
+
+
+@pytest.mark.parametrize("damage", [delete_database, empty_database, damage_database])
+def test_a_lost_database_is_recovered(node, app, server, damage):
+    before, images = names(node), json.loads(node.run("--json", "images")[1])
+    assert len(before) == 2
+    lose_database(node, damage)
+    assert 'run "hawser image recover"' in node.daemon.log()
+    assert names(node) == [] and len(list((node.root / "layers").iterdir())) == 3
+    assert "\ndatabase " in node.run("info")[1]
+    status, text, errors = node.run("image", "recover")
+    assert (status, errors) == (0, "") and "2 images and 3 layers recovered\n" in text
+    assert names(node) == before and json.loads(node.run("--json", "images")[1]) == images
+    assert set(node.verify().values()) == {"GOOD"}
+    assert "\ndatabase " not in node.run("info")[1]
+    assert node.run("image", "recover")[1].startswith("nothing to recover")
+    lose_database(node, lambda root: None)
+    assert names(node) == before and node.daemon.log().count("was lost") == 1
+
+
+def test_a_pull_before_the_recovery_fetches_no_layer_that_exists(node, app, server):
+    lose_database(node, delete_database)
+    server.requests.clear()
+    node.pull(server.host + "/app:latest")
+    blobs = {r[1].rpartition("/")[2] for r in server.requests_for("/blobs/")}
+    assert not blobs & {digest(p) for p in app.packed}
+    # garbage collection by the kubelet removes the image, but no layer
+    assert node.run("rmi", server.host + "/app:latest")[0] == 0
+    assert len(list((node.root / "layers").iterdir())) == 3
+    answer = json.loads(node.run("--json", "image", "recover")[1])
+    assert answer["needed"] and names(node) == [server.host + "/app:other"]
+
+
+def test_what_cannot_be_recovered_is_listed_and_logged(node, app, server):
+    def lose_files(root):
+        shutil.rmtree(node.layer("lower"))
+        delete_database(root)
+    name = server.host + "/app:latest"
+    lose_database(node, lose_files)
+    answer = json.loads(node.run("--json", "image", "recover")[1])
+    assert name in answer["missing"] and len(answer["images"]) == 1
+    node.daemon.logged("image could not be recovered: pull it again")
+    node.pull(name)
+    assert len(names(node)) == 2 and set(node.verify().values()) == {"GOOD"}

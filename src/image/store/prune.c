@@ -75,6 +75,8 @@ int store_delete_layer_rows(struct store *s, const struct hw_strings *chains,
 {
 	int r;
 
+	if (s->lost) /* images that are not recovered yet may need them */
+		return 0;
 	for (size_t i = 0; i < chains->n; i++) {
 		AUTO(db_query_done) struct db_query q = { 0 };
 		const char *chain = chains->v[i];
@@ -221,6 +223,11 @@ int store_hold_layer(struct store_hold *h, const char *chain_id, struct hw_err *
 		strings_add(&h->chains, chain_id);
 	}
 	r = store_layer_exists(h->store, chain_id, e);
+	if (r == 0 && h->store->lost) {
+		r = store_adopt_layer(h->store, chain_id, e);
+		if (r > 0 && store_load_usage(h->store, e) < 0)
+			return e->code;
+	}
 	if (r <= 0)
 		return r;
 	/* another program may have deleted the directory: the next commit replaces the layer */

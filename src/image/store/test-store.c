@@ -46,8 +46,8 @@ static void layer_is_stored(void **state)
 	assert_int_equal(usage.bytes, layer.disk);
 	assert_int_equal(usage.inodes, layer.inodes);
 	assert_true(layer.disk >= 4096);
-	assert_int_equal(layer.inodes,
-			 4); /* the file, root/, the directory of the layer, the recipe */
+	/* the file, root/, the directory of the layer, the recipe, the row as a file */
+	assert_int_equal(layer.inodes, 5);
 }
 
 static void stage_is_freed(void **state)
@@ -126,7 +126,7 @@ static void image_is_stored(void **state)
 	assert_string_equal(snap->images[0]->username, "");
 	assert_false(snap->images[0]->pinned || snap->images[0]->damaged);
 	assert_int_equal(store_image_read(p->store, id, &manifest, &config, NULL), 1);
-	assert_string_equal(manifest.data, "{}");
+	assert_true(str_starts(manifest.data, "{\"schemaVersion\""));
 	assert_true(str_starts(config.data, "{\"architecture\""));
 	OK(store_image_layers(p->store, id, &layers, &n, &e));
 	assert_int_equal(n, 2);
