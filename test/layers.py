@@ -184,5 +184,5 @@ class Layers:
     def rebuild(self, root=None):
         return self.run("--rebuild", self.recipe, root or self.root)
 
-    def verify(self, root=None):
-        return self.run("--verify", self.recipe, root or self.root).decode().splitlines()
+    def verify(self, *options, root=None):
+        return self.run("--verify", self.recipe, *options, root or self.root).decode().splitlines()

@@ -5,6 +5,7 @@
  *	store ROOT put NAME TEXT...   add an image with one layer per TEXT; a layer has one file, with this TEXT
  *	store ROOT remove NAME        remove an image and all unused layers
  *	store ROOT trim               remove all unused layers
+ *	store ROOT recover            rebuild the database
  *	store ROOT list               print a line for each image and for each of its layers;
  *	                              fails if an image lacks a layer
  *
@@ -19,7 +20,11 @@
 #include "base/str.h"
 #include "image/store/store.h"
 
-#define MANIFEST "{}"
+/* Takes the digest and the size of the configuration. */
+#define MANIFEST                                                                                   \
+	"{\"schemaVersion\":2,\"mediaType\":\"application/vnd.oci.image.manifest.v1+json\","       \
+	"\"config\":{\"mediaType\":\"application/vnd.oci.image.config.v1+json\","                  \
+	"\"digest\":\"%s\",\"size\":%zu},\"layers\":[]}"
 
 /* ---- put ----------------------------------------------------------------------- */
 
@@ -70,24 +75,27 @@ static int put_image(struct store *s, char **args, struct hw_err *e)
 {
 	AUTO(store_hold_free) struct store_hold *hold = store_hold_new(s);
 	AUTO(buf_done) struct buf config = { 0 };
-	autofree char *tag = str_printf("docker.io/library/%s:latest", args[0]);
+	autofree char *tag = str_printf("docker.io/library/%s:latest", args[0]), *manifest = NULL;
+	char id[1][DIGEST_TEXT];
 	int r = add_layers(s, hold, args + 1, &config, e);
 
 	if (r < 0)
 		return r;
-	return store_image_add(s,
-			       &(struct store_new_image){
-				       .manifest = MANIFEST,
-				       .manifest_len = strlen(MANIFEST),
-				       .config = config.data,
-				       .config_len = config.len,
-				       .names = (const char *const[]){ tag },
-				       .n_names = 1,
-			       },
-			       NULL, e);
+	digest_of(config.data, config.len, id[0]);
+	manifest = str_printf(MANIFEST, id[0], config.len);
+	return store_images_add(s,
+				&(struct store_new_image){
+					.manifest = manifest,
+					.manifest_len = strlen(manifest),
+					.config = config.data,
+					.config_len = config.len,
+					.names = (const char *const[]){ tag },
+					.n_names = 1,
+				},
+				1, id, e);
 }
 
-/* ---- remove, trim, list -------------------------------------------------------- */
+/* ---- remove, trim, recover, list -------------------------------------------------------- */
 
 static int remove_image(struct store *s, char **args, struct hw_err *e)
 {
@@ -100,6 +108,14 @@ static int trim_store(struct store *s, char **args, struct hw_err *e)
 {
 	(void)args;
 	return store_trim(s, e);
+}
+
+static int recover_store(struct store *s, char **args, struct hw_err *e)
+{
+	AUTO(store_recovery_done) struct store_recovery result = { 0 };
+
+	(void)args;
+	return store_recover(s, &result, e);
 }
 
 static int list_image(struct store *s, const struct store_image *image, struct hw_err *e)
@@ -137,10 +153,8 @@ static const struct store_command {
 	int args;
 	int (*run)(struct store *s, char **args, struct hw_err *e);
 } commands[] = {
-	{ "put", 2, put_image },
-	{ "remove", 1, remove_image },
-	{ "trim", 0, trim_store },
-	{ "list", 0, list_images },
+	{ "put", 2, put_image },	 { "remove", 1, remove_image }, { "trim", 0, trim_store },
+	{ "recover", 0, recover_store }, { "list", 0, list_images },
 };
 
 static const struct store_command *find_command(int argc, char **argv)
@@ -159,7 +173,9 @@ int main(int argc, char **argv)
 	int r;
 
 	if (!command) {
-		fprintf(stderr, "usage: store ROOT put NAME TEXT... | remove NAME | trim | list\n");
+		fprintf(stderr,
+			"usage: store ROOT put NAME TEXT... | remove NAME | trim | recover | "
+			"list\n");
 		return 2;
 	}
 	r = store_open(argv[1], &s, &e);

@@ -6,7 +6,8 @@
  *	                                      for each layer below: implied directories get the
  *	                                      attributes that they have there
  *	unpack --rebuild RECIPE ROOT          write the archive to standard output
- *	unpack --verify RECIPE ROOT           print a line for each damaged file
+ *	unpack --verify RECIPE ROOT           print a line for each damaged file; --names N: keep at
+ *	                                      most N names in memory
  *
  * On failure an error is printed to standard error, and the exit status is 1; 2: usage.
  */
@@ -23,17 +24,25 @@
 struct arguments {
 	struct unpacker unpacker;
 	const char *recipe, *rebuild, *verify;
+	size_t names; /* see rebuild_verify() */
 	int below[16];
 	size_t n_below;
 };
 
 static const struct option names[] = {
-	{ "bytes", required_argument, NULL, 'b' },   { "entries", required_argument, NULL, 'n' },
-	{ "reserve", required_argument, NULL, 'r' }, { "recipe", required_argument, NULL, 'o' },
-	{ "diff-id", required_argument, NULL, 'd' }, { "rebuild", required_argument, NULL, 'R' },
-	{ "verify", required_argument, NULL, 'V' },  { "chunk", required_argument, NULL, 'c' },
-	{ "below", required_argument, NULL, 'B' },   { "open", no_argument, NULL, 'O' },
-	{ "idle", required_argument, NULL, 'i' },    { 0 },
+	{ "bytes", required_argument, NULL, 'b' },
+	{ "entries", required_argument, NULL, 'n' },
+	{ "reserve", required_argument, NULL, 'r' },
+	{ "recipe", required_argument, NULL, 'o' },
+	{ "diff-id", required_argument, NULL, 'd' },
+	{ "rebuild", required_argument, NULL, 'R' },
+	{ "verify", required_argument, NULL, 'V' },
+	{ "chunk", required_argument, NULL, 'c' },
+	{ "below", required_argument, NULL, 'B' },
+	{ "open", no_argument, NULL, 'O' },
+	{ "idle", required_argument, NULL, 'i' },
+	{ "names", required_argument, NULL, 'N' },
+	{ 0 },
 };
 
 static int64_t parse_number(const char *text)
@@ -88,6 +97,9 @@ static void parse_arguments(int argc, char **argv, struct arguments *a)
 		case 'i':
 			a->unpacker.idle_ms = (int)parse_number(optarg);
 			break;
+		case 'N':
+			a->names = (size_t)parse_number(optarg);
+			break;
 		case 'B':
 			add_below(a, optarg);
 			break;
@@ -138,7 +150,7 @@ static int run_command(struct arguments *a, const char *root, struct hw_err *e)
 	if (a->rebuild)
 		return rebuild_archive(fd, dir, STDOUT_FILENO, e);
 	if (a->verify)
-		return rebuild_verify(fd, dir, print_damaged, NULL, e);
+		return rebuild_verify(fd, dir, a->names, print_damaged, NULL, e);
 	a->unpacker.unpack.root = dir;
 	a->unpacker.unpack.recipe = fd;
 	return unpack_layer(a, e);
@@ -147,6 +159,7 @@ static int run_command(struct arguments *a, const char *root, struct hw_err *e)
 int main(int argc, char **argv)
 {
 	struct arguments a = {
+		.names = EXPECTED_MAX,
 		.unpacker = {
 			.archive = STDIN_FILENO,
 			.chunk = UNPACKER_CHUNK,

@@ -88,7 +88,8 @@ static int pin_images(struct daemon *d, const struct config *c, struct hw_err *e
 		name = reference_format(&ref);
 		strings_add(&names, name);
 	}
-	return store_pin(d->store, &names, e);
+	store_pin(d->store, &names);
+	return 0;
 }
 
 static bool same_strings(const struct hw_strings *a, const struct hw_strings *b)
@@ -231,6 +232,16 @@ static void *sweep_store(void *ctx)
 	return NULL;
 }
 
+static void log_loss(struct daemon *d)
+{
+	autofree char *why = store_loss(d->store);
+
+	if (why)
+		log_error("the database of the image store was lost: %s; layers and images are "
+			  "kept, but not served: run \"hawser image recover\"",
+			  why);
+}
+
 static int start_store(struct daemon *d, const struct config *c, struct hw_err *e)
 {
 	int r;
@@ -242,6 +253,7 @@ static int start_store(struct daemon *d, const struct config *c, struct hw_err *
 		r = pin_images(d, c, e);
 	if (r < 0)
 		return err_ctx(e, "root directory");
+	log_loss(d);
 	d->puller = puller_new_from_config(d->store, c);
 	r = thread_start(sweep_store, d, &d->sweeper, e);
 	d->has_sweeper = r == 0;

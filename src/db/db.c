@@ -15,6 +15,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <sqlite3.h>
@@ -426,16 +427,62 @@ static int check_version(struct db *db, const struct db_options *options, size_t
 	r = db_get_int(db, "PRAGMA user_version", DB_NO_VALUES, &version, e);
 	if (r < 0)
 		return r;
-	if (version < 0 || (uint64_t)version > options->n_migrations) {
-		/* closing must not write to the file: no checkpoint of the write-ahead log */
-		sqlite3_db_config(db->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+	if (version < 0 || (uint64_t)version > options->n_migrations)
 		return err_text(e, -ENOTSUP,
 				"%s: unsupported schema version %lld: this program supports "
 				"versions up to %zu; was it written by a newer program?",
 				db->path, (long long)version, options->n_migrations);
-	}
+	if (version == 0 && options->must_exist)
+		return err_text(e, -ENODATA, "%s has no tables", db->path);
 	*ret_version = (size_t)version;
 	return 0;
+}
+
+/* Creates the file, because SQLite would create a file that all users can read, and closes it before
+ * SQLite opens it: closing it later would release SQLite's locks. */
+static int prepare_file(const char *path, const struct db_options *options, struct hw_err *e)
+{
+	autoclose int fd = -1;
+	struct stat st;
+
+	fd = open(path, O_RDWR | (options->must_exist ? 0 : O_CREAT) | O_CLOEXEC | O_NOFOLLOW,
+		  DB_MODE);
+	if (fd < 0 && errno == ENOENT && options->must_exist)
+		return err_text(e, -ENODATA, "%s does not exist", path);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return err_set(e, -errno, "open %s", path);
+	/* SQLite would delete the write-ahead log of an empty file */
+	if (st.st_size == 0 && options->must_exist)
+		return err_text(e, -ENODATA, "%s is empty", path);
+	return 0;
+}
+
+/* quick_check finds pages that were overwritten or cut off; unlike integrity_check it does not
+ * compare indexes with their tables, which would take much longer. A page that cannot be read is
+ * not damaged: then the text ends with a result code. */
+static int check_pages(struct db *db, struct hw_err *e)
+{
+	static const char unreadable[] = "error code=";
+	AUTO(db_query_done) struct db_query q = { 0 };
+	const char *text, *code;
+	long long n = SQLITE_CORRUPT;
+	int r;
+
+	r = db_query(db, "PRAGMA quick_check(1)", DB_NO_VALUES, &q, e);
+	if (r < 0)
+		return r;
+	r = db_step(&q, e);
+	if (r < 0)
+		return r;
+	text = db_text(&q, 0);
+	if (str_equal(text, "ok"))
+		return 0;
+	text = strrchr(text, '\n') ? strrchr(text, '\n') + 1 : text; /* the first line is a title */
+	code = strstr(text, unreadable);
+	if (code && str_to_int64(code + strlen(unreadable), 0, INT32_MAX, &n) &&
+	    (n & 0xff) != SQLITE_CORRUPT)
+		return err_text(e, -EIO, "%s: %.256s", db->path, text);
+	return err_text(e, -EUCLEAN, "%s is damaged: %.256s", db->path, text);
 }
 
 static int migrate(struct db *db, const struct db_options *options, size_t version,
@@ -479,21 +526,24 @@ int db_open(const char *path, const struct db_options *options, struct db **ret_
 {
 	AUTO(db_close) struct db *db = NULL;
 	size_t version = 0;
-	int fd, r;
+	int r;
 
-	/* Create the file here, because SQLite would create a file that all users can read. Close
-	 * it before SQLite opens it: closing it later would release SQLite's locks. */
-	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, DB_MODE);
-	if (fd < 0)
-		return err_set(e, -errno, "open %s", path);
-	close(fd);
+	r = prepare_file(path, options, e);
+	if (r < 0)
+		return r;
 	db = mem_new(sizeof(*db));
 	r = open_handle(db, path, SQLITE_OPEN_READWRITE, options->busy_ms, e);
 	if (r < 0)
 		return r;
+	/* If the file is rejected, closing must not write to it: no checkpoint of the write-ahead
+	 * log. */
+	sqlite3_db_config(db->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
 	r = check_version(db, options, &version, e);
+	if (r == 0 && options->check && version > 0)
+		r = check_pages(db, e);
 	if (r < 0)
 		return r;
+	sqlite3_db_config(db->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
 	r = db_exec(db,
 		    CACHE "PRAGMA journal_mode = WAL; PRAGMA journal_size_limit = " LOG_BYTES_MAX,
 		    e);

@@ -36,12 +36,14 @@ struct db_options {
 	 * has version 0. Never change a released migration: append a new one. */
 	const char *const *migrations;
 	size_t n_migrations;
-	bool durable; /* committed data is on disk; false: a power cut may lose it */
-	int busy_ms;  /* ms to wait for a lock of another handle or process */
+	bool durable;	 /* committed data is on disk; false: a power cut may lose it */
+	int busy_ms;	 /* ms to wait for a lock of another handle or process */
+	bool must_exist; /* fail with -ENODATA, and change nothing, if there is no schema yet */
+	bool check;	 /* read the whole file, and fail with -EUCLEAN if it is damaged */
 };
 
 /* Opens a database, creating it with mode 0600 if needed, and migrates its schema.
- * Return: 0; -ENOTSUP, with the file unchanged, if its schema is newer than the last migration;
+ * Return: 0; -ENODATA: see must_exist; -ENOTSUP, with the file unchanged, if its schema is newer than the last migration;
  * -EUCLEAN if the file is damaged or not a database */
 int db_open(const char *path, const struct db_options *options, struct db **ret_db,
 	    struct hw_err *e);

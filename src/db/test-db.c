@@ -623,6 +623,55 @@ static void killed_during_checkpoints(void **state)
 	}
 }
 
+/* ---- lost and damaged files ------------------------------------------------------- */
+
+static void missing_schema(void **state)
+{
+	struct db_fixture *p = *state;
+	struct db_options options = options_v1;
+	struct db *db = NULL;
+	struct hw_err e;
+	struct stat st;
+
+	options.must_exist = true;
+	assert_int_equal(db_open(p->path, &options, &db, &e), -ENODATA);
+	assert_int_equal(stat(p->path, &st), -1);
+	assert_int_equal(file_replace(AT_FDCWD, p->path, "", 0, 0600, 0, &e), 0);
+	assert_int_equal(db_open(p->path, &options, &db, &e), -ENODATA);
+	assert_int_equal(stat(p->path, &st), 0);
+	assert_int_equal(st.st_size, 0);
+	db_close(open_db(state, &options_v1));
+	db_close(open_db(state, &options));
+}
+
+/* Overwrites pages of the table; the header and the schema stay readable. */
+static void damaged_page(void **state)
+{
+	struct db_fixture *p = *state;
+	struct db_options options = options_v1;
+	char page[4096];
+	struct db *db = open_db(state, &options_v1);
+	struct hw_err e;
+	int fd;
+
+	for (int i = 0; i < 200; i++) {
+		char key[160];
+
+		snprintf(key, sizeof(key), "%0150d", i);
+		assert_int_equal(
+			db_run(db, "INSERT INTO t (k) VALUES (?)", DB_VALUES(DB_TEXT(key)), &e), 0);
+	}
+	db_close(db);
+	fd = open(p->path, O_WRONLY | O_CLOEXEC);
+	memset(page, 0x5a, sizeof(page));
+	assert_int_equal(pwrite(fd, page, sizeof(page), 5 * sizeof(page)), sizeof(page));
+	close(fd);
+	db = NULL;
+	options.check = true;
+	assert_int_equal(db_open(p->path, &options, &db, &e), -EUCLEAN);
+	db_close(open_db(state, &options_v1)); /* not noticed without the check */
+}
+
 #define TEST(name, f)                                                                              \
 	{                                                                                          \
 		name, f, fixture_setup, fixture_teardown                                           \
@@ -647,6 +696,8 @@ int main(void)
 		TEST("db: a newer schema that is only in the write-ahead log is rejected, too",
 		     newer_schema_in_the_log),
 		TEST("db: a file that is not a database is rejected", not_a_database),
+		TEST("db: a file without a schema is rejected if it must exist", missing_schema),
+		TEST("db: damage in the middle of a file is found by the check", damaged_page),
 		TEST("db: while another handle writes, a writer times out and a reader succeeds",
 		     another_handle_writes),
 		TEST("db: a write to a full disk fails, and committed rows are kept", no_space),

@@ -57,7 +57,7 @@ def test_invalid_arguments_are_refused_with_the_reason(words, expected):
 @pytest.mark.parametrize("words, expected", [
     (["imagse"], 'did you mean "hawser images"? Run "hawser help" for a list of commands'),
     (["inspect", "a"], 'did you mean "hawser image inspect"? Run "hawser help" for a list of commands'),
-    (["image"], "commands are image inspect, image history, image verify;"
+    (["image"], "commands are image inspect, image history, image verify, image recover;"
                 ' run "hawser help" for a list of commands'),
     (["rmi"], 'usage: hawser [OPTIONS] rmi IMAGE...; run "hawser help rmi" for help'),
     (["--bogus"], 'run "hawser help" for a list of options'),
@@ -86,7 +86,7 @@ def complete(*words, compopt=":", program="hawser"):
 
 def test_completion_offers_commands_options_and_image_names(runtime, tmp_path, monkeypatch):
     serve_list(runtime)
-    assert complete("image", "") == ["inspect", "history", "verify"]
+    assert complete("image", "") == ["inspect", "history", "verify", "recover"]
     assert complete("pull", "--pl") == ["--platform"]
     given = ["--runtime", "unix:" + runtime.path]
     assert complete(*given, "rmi", "busy") == ["busybox:1"]
@@ -281,7 +281,7 @@ def test_a_runtime_without_cri_is_reported_with_a_hint(runtime):
     assert errors.startswith("hawser: save: not supported by the runtime at %s\n" % runtime.path)
 
 
-@pytest.mark.parametrize("words", [["load"], ["save", "a"], ["image", "verify"]])
+@pytest.mark.parametrize("words", [["load"], ["save", "a"], ["image", "verify"], ["image", "recover"]])
 def test_an_unsupported_call_is_reported_with_a_hint(runtime, words):
     name = " ".join(w for w in words if w != "a")
     status, text, errors = runtime.run(*words, stdin=b"x")

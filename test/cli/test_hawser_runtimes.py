@@ -141,7 +141,7 @@ def test_info_shows_conditions_image_store_and_version(run):
     assert status == 0 and text.startswith(version)
 
 
-@pytest.mark.parametrize("words", [["load"], ["save", "a"], ["image", "verify"]])
+@pytest.mark.parametrize("words", [["load"], ["save", "a"], ["image", "verify"], ["image", "recover"]])
 def test_commands_that_containerd_does_not_support_fail(containerd, words):
     version = containerd.ctr("version").split("Server:")[1].split("Version:")[1].split()[0]
     status, text, errors = hawser("--runtime", "unix:" + containerd.socket, *words, stdin=b"x")

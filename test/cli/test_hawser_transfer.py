@@ -345,3 +345,32 @@ def test_verify_lists_each_layer_and_fails_if_one_is_damaged(runtime):
     status, text, errors = runtime.run("image", "verify")
     assert (status, errors) == (0, "") and text.endswith("2 layers, 0 damaged, 0 repaired, 1 not checked\n")
     assert "111111111111  unknown  " in text
+
+
+# ---- image recover -----------------------------------------------------------------------------
+
+def serve_recover(runtime, *answer):
+    runtime.methods["Recover"] = lambda request, context: message(*answer)
+
+
+def test_recover_prints_images_and_what_must_be_pulled_again(runtime):
+    image = message((1, "sha256:" + "a" * 64), (2, "docker.io/library/a:1"), (2, "docker.io/library/a:2"))
+    serve_recover(runtime, (1, 1), (2, image), (2, message((1, "sha256:" + "b" * 64))), (3, 5),
+                  (5, "docker.io/library/\x1bc:1"), (5, "docker.io/library/d:1"))
+    assert runtime.run("image", "recover") == (0, (
+        "docker.io/library/a:1\nsha256:%s\n2 images and 5 layers recovered\n"
+        "to be pulled again:\n  docker.io/library/?c:1\n  docker.io/library/d:1\n" % ("b" * 64)), "")
+    answer = json.loads(runtime.run("--json", "image", "recover")[1])
+    assert answer["missing"][1] == "docker.io/library/d:1" and len(answer["images"]) == 2
+
+
+def test_recover_says_if_nothing_was_lost_or_if_names_are_not_known(runtime):
+    serve_recover(runtime)
+    assert runtime.run("image", "recover") == (
+        0, "nothing to recover: the database of the image store is complete\n", "")
+    serve_recover(runtime, (1, 1), (4, 7))
+    status, text, errors = runtime.run("image", "recover")
+    assert (status, errors) == (0, "") and text == (
+        "0 images and 0 layers recovered\n"
+        "7 layers removed: an older version stored them without the files that are needed to recover them\n"
+        "the names of their images are not known: pull the images that this node needs\n")

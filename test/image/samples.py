@@ -6,6 +6,8 @@ from layers import BLOCK, header, member, padded, pax, pax_records
 
 # cap_net_raw=ep, in the kernel's format
 CAPABILITY = bytes.fromhex("0100000200200000000000000000000000000000")
+# the same in version 3, with root ID 0; the kernel returns it as CAPABILITY
+CAPABILITY_3 = bytes.fromhex("010000030020000000000000000000000000000000000000")
 
 
 def old_sparse(pieces, size, data):

@@ -3,8 +3,8 @@
 test_store.py - the image store syncs to disk in the right order
 
 What:  killing a process does not reveal a missing sync, so the tests check the order in a trace of
-       the system calls: a layer is synced before it is renamed into place, and all changes are on
-       disk before success is reported.
+       the system calls: a layer is synced before it is renamed into place, the files of an image are
+       synced before its row is written, and all changes are on disk before success is reported.
 How:   strace of test/store, and of a whole pull with test/pull; find_violations() has the rules. To
        prove that it detects a missing sync, strace suppresses each sync in turn: the call returns
        success without being executed.
@@ -56,9 +56,12 @@ class Call:
     def changes(self):
         return self.name in CHANGES and (self.name != "openat" or "O_CREAT" in self.args)
 
-    def publishes(self, root):
-        """Is this a rename into layers/?"""
-        return self.name in ("renameat", "renameat2") and self.paths[1] == "%s/layers" % root
+    def published(self, root):
+        """If this is a rename from a stage into layers/ or images/: the stage and the directory."""
+        if self.name not in ("renameat", "renameat2") or not self.path().startswith("%s/tmp/" % root):
+            return None
+        directory = os.path.relpath(self.paths[1], root)
+        return (self.stage(root), directory) if directory in ("layers", "images") else None
 
     def stage(self, root):
         """The directory in tmp/ in which the call changes something, or None."""
@@ -138,9 +141,9 @@ def index_of_answer(calls):
     return next(i for i, c in enumerate(calls) if c.name == "write" and ANSWERED.search(c.args))
 
 
-def renames(calls, root):
-    """The indexes of the renames into layers/."""
-    return [i for i, call in enumerate(calls) if call.publishes(root)]
+def renames(calls, root, directory="layers"):
+    """The indexes of the renames into layers/ or images/."""
+    return [i for i, call in enumerate(calls) if (call.published(root) or ("", ""))[1] == directory]
 
 
 def find_violations(text, root):
@@ -151,12 +154,17 @@ def find_violations(text, root):
     stages = stages_of(calls, root)
     wrong = []
     for i in renames(calls, root):
-        last = max(k for k in range(i) if stages[k] == calls[i].names[0])
+        stage, _ = calls[i].published(root)
+        last = max(k for k in range(i) if stages[k] == stage)
         if not any(c.name == "syncfs" for c in calls[last:i]):
             wrong.append("layer renamed before it was synced")
         row = next(k for k in range(i, end) if calls[k].path() == log and calls[k].changes())
         if not any(c.name == "fsync" and c.paths == ["%s/layers" % root] for c in calls[i:row]):
             wrong.append("row written before layers/ was synced")
+    for i in renames(calls, root, "images"):
+        row = next(k for k in range(i, end) if calls[k].path() == log and calls[k].changes())
+        if not any(c.name == "syncfs" for c in calls[i:row]):
+            wrong.append("row written before the files of the image were synced")
     rows = [k for k in range(end) if calls[k].path() == log and calls[k].changes()]
     if not any(c.name in SYNCS and c.paths == [log] for c in calls[max(rows):end]):
         wrong.append("success reported before the rows were synced")
@@ -179,7 +187,7 @@ def fixture_registry(server):
 
 def test_layers_are_synced_before_they_are_renamed(root):
     text = put(root)
-    assert len(renames(parse(text), root)) == 2
+    assert len(renames(parse(text), root)) == 2 and len(renames(parse(text), root, "images")) == 1
     assert find_violations(text, root) == []
 
 
@@ -191,10 +199,13 @@ def test_a_removal_syncs_the_database_before_it_moves_layers(root):
     assert find_violations(text, root) == []
     moved = [i for i, c in enumerate(calls)
              if c.name == "renameat" and c.paths[1] == "%s/gone" % root]
-    assert len(moved) == 2
+    assert len(moved) == 3  # the files of the image, and two layers
     before = calls[:moved[0]]
     last = max(i for i, c in enumerate(before) if c.path() == log and c.changes())
     assert any(c.name in SYNCS and c.paths == [log] for c in before[last:])
+    marked = next(i for i, c in enumerate(calls) if c.name == "renameat" and c.names[-1].endswith(".removed"))
+    row = next(i for i in range(marked, last + 1) if calls[i].path() == log and calls[i].changes())
+    assert any(c.name == "fsync" and c.paths == ["%s/images" % root] for c in calls[marked:row])
 
 
 def syncs_of(calls, root):
@@ -240,4 +251,5 @@ def test_a_pull_syncs_layers_before_they_are_renamed(root, registry):
 
 def test_a_pull_without_syncfs_is_detected(root, registry):
     text = pull(root, registry.host, inject=("syncfs", "1+"))
-    assert find_violations(text, root) == 2 * ["layer renamed before it was synced"]
+    assert find_violations(text, root) == (2 * ["layer renamed before it was synced"]
+                                           + ["row written before the files of the image were synced"])

@@ -8,7 +8,7 @@ import os
 import pytest
 
 from layers import END, Failed, directory, hardlink, member, pax, symlink
-from samples import CAPABILITY, SPARSE
+from samples import CAPABILITY, CAPABILITY_3, SPARSE
 
 
 def sample():
@@ -97,6 +97,62 @@ def test_verify_finds_every_change(layers, what):
     layers.unpack(everything())
     change(layers.root)
     assert sorted(layers.verify()) == damage
+    # in many passes, each for a few names
+    assert sorted(layers.verify("--names", 2)) == damage
+
+
+def test_verify_needs_little_memory_for_many_long_names(layers):
+    """The programs have 16 MiB, see layers.BOUNDED."""
+    def long_name(n):
+        return "%06d" % n + "n" * 194
+    folders = ["top/%s/%d" % ("d" * 80, n) for n in range(200)]
+    layers.unpack(b"".join(directory(f, mode=0o750) + b"".join(
+        pax(path=f + "/" + long_name(n)) + member("x") for n in range(200)) for f in folders))
+    assert layers.verify() == []
+    (layers.root / folders[7] / "new").write_bytes(b"")
+    (layers.root / folders[8] / long_name(0)).unlink()
+    (layers.root / folders[9]).chmod(0o700)
+    damage = [folders[7] + "/new: not part of the layer", folders[8] + "/" + long_name(0) + ": missing",
+              folders[9] + ": mode changed"]
+    assert sorted(layers.verify()) == damage
+    assert sorted(layers.verify("--names", 5000)) == damage
+
+
+def test_verify_compares_more_names_than_fit_into_memory_in_several_passes(layers):
+    layers.unpack(b"".join(directory("d%d" % d) + member("d%d/f" % d) + b"".join(
+        hardlink("d%d/%d" % (d, n), "d%d/f" % d) for n in range(1000)) for d in range(140)))
+    (layers.root / "d77/new").write_bytes(b"")
+    (layers.root / "d78/500").unlink()
+    assert sorted(layers.verify()) == ["d77/new: not part of the layer", "d78/500: missing"]
+
+
+def test_verify_walks_through_directories_nested_deeply(layers):
+    path = "/".join("d" for _ in range(1500))
+    layers.unpack(member("a") + pax(path=path + "/f") + member("f", data=b"x") + member("z"))
+    assert layers.verify() == []
+    (layers.root / "d/d/d/new").write_bytes(b"")
+    (layers.root / "new").write_bytes(b"")
+    assert sorted(layers.verify()) == ["d/d/d/new: not part of the layer", "new: not part of the layer"]
+
+
+def with_capability(value):
+    return pax(SCHILY__xattr__security__capability=value) + member("f", data=b"x")
+
+
+def test_a_capability_of_version_3_with_root_id_0_is_equal_to_what_the_kernel_returns(layers):
+    layers.unpack(with_capability(CAPABILITY_3))
+    assert os.getxattr(layers.root / "f", "security.capability") == CAPABILITY
+    assert layers.verify() == []
+    os.setxattr(layers.root / "f", "security.capability", b"\0" + CAPABILITY[1:])  # not effective
+    assert layers.verify() == ["f: extended attributes changed"]
+
+
+@pytest.mark.parametrize("value", [CAPABILITY, CAPABILITY_3[:20] + b"\1\0\0\0"], ids=["2", "3"])
+def test_other_capabilities_are_compared_byte_for_byte(layers, value):
+    layers.unpack(with_capability(value))
+    assert layers.verify() == []
+    os.setxattr(layers.root / "f", "security.capability", CAPABILITY_3[:20] + b"\2\0\0\0")
+    assert layers.verify() == ["f: extended attributes changed"]
 
 
 def test_a_corrupt_recipe_is_refused(layers):

@@ -21,9 +21,9 @@
 static struct cli cli = { .runtime = RUNTIME, .timeout = -1 };
 
 static const struct command *const commands[] = {
-	&pull_command,	  &images_command,  &rmi_command,  &inspect_command,
-	&history_command, &verify_command,  &load_command, &save_command,
-	&info_command,	  &version_command, NULL,
+	&pull_command,	  &images_command, &rmi_command,     &inspect_command,
+	&history_command, &verify_command, &recover_command, &load_command,
+	&save_command,	  &info_command,   &version_command, NULL,
 };
 
 static const struct option_entry options[] = {

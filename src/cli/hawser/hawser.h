@@ -45,7 +45,8 @@ struct cli {
 };
 
 extern const struct command pull_command, images_command, rmi_command, inspect_command,
-	history_command, verify_command, load_command, save_command, info_command, version_command;
+	history_command, verify_command, recover_command, load_command, save_command, info_command,
+	version_command;
 
 /* ---- runtime.c: calls -------------------------------------------------------- */
 
@@ -58,6 +59,9 @@ int runtime_call(struct cli *cli, const char *method, const ProtobufCMessage *re
 		 void *ret_answer, struct hw_err *e); /* RuntimeService */
 int image_call(struct cli *cli, const char *method, const ProtobufCMessage *request,
 	       void *ret_answer, struct hw_err *e); /* ImageService */
+/* Call a method of hawser.v1.Images. */
+int hawser_call(struct cli *cli, const char *method, const ProtobufCMessage *request,
+		void *ret_answer, struct hw_err *e);
 /* Start a streaming call of hawser.v1.Images. @request NULL: the caller sends a stream of requests. */
 int hawser_stream(struct cli *cli, const char *method, const ProtobufCMessage *request,
 		  struct rpc_stream **ret_stream, struct hw_err *e);

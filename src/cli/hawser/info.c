@@ -145,6 +145,10 @@ static void print_daemon(const Hawser__V1__InfoResponse *d)
 	print_field_and_free("images", str_printf("%llu, with %llu layers (%s)",
 						  (unsigned long long)d->images,
 						  (unsigned long long)d->layers, size));
+	if (!str_empty(d->store_loss))
+		print_field_and_free(
+			"database",
+			str_printf("lost: %s; run \"hawser image recover\"", d->store_loss));
 	print_field("root", d->root);
 	print_field("state", d->state);
 	print_field("config", str_empty(d->config) ? "none" : d->config);

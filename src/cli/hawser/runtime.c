@@ -105,6 +105,12 @@ int image_status(struct cli *cli, const char *image, bool verbose,
 
 /* ---- hawser.v1 ------------------------------------------------------------------- */
 
+int hawser_call(struct cli *cli, const char *method, const ProtobufCMessage *request,
+		void *ret_answer, struct hw_err *e)
+{
+	return call_method(cli, &hawser__v1__images__descriptor, method, request, ret_answer, e);
+}
+
 int hawser_stream(struct cli *cli, const char *method, const ProtobufCMessage *request,
 		  struct rpc_stream **ret_stream, struct hw_err *e)
 {

@@ -17,7 +17,8 @@ static int serve_info(const void *ctx, struct rpc_call *call, const ProtobufCMes
 	AUTO(shared_unref) const struct config *c = slot_get(s->config);
 	struct rpc_stats stats = rpc_server_stats(s->server);
 	Hawser__V1__InfoResponse response = HAWSER__V1__INFO_RESPONSE__INIT;
-	char version[] = HAWSER_VERSION;
+	char version[] = HAWSER_VERSION, empty[] = "";
+	autofree char *loss = store_loss(s->store);
 	struct store_usage usage;
 	struct utsname kernel;
 
@@ -36,6 +37,7 @@ static int serve_info(const void *ctx, struct rpc_call *call, const ProtobufCMes
 	response.long_calls = stats.long_calls;
 	response.long_calls_max = (uint32_t)c->long_calls;
 	response.kernel = kernel.release;
+	response.store_loss = loss ? loss : empty;
 	return api_send(call, &response.base, e);
 }
 
@@ -47,6 +49,7 @@ const struct service_method hawser_daemon_methods[] = {
 const struct service_method hawser_images_methods[] = {
 	{ "Load", serve_load, RPC_LONG | RPC_STREAM_IN },
 	{ "Pull", serve_pull, RPC_LONG | RPC_STREAM_OUT },
+	{ "Recover", serve_recover, RPC_LONG },
 	{ "Save", serve_save, RPC_LONG | RPC_STREAM_OUT },
 	{ "Verify", serve_verify, RPC_LONG | RPC_STREAM_OUT },
 	{ 0 },

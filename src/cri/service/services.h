@@ -6,7 +6,7 @@
  *	runtime.v1.RuntimeService   runtime.c
  *	runtime.v1.ImageService     image.c                   pull.c (PullImage)
  *	hawser.v1.Daemon            hawser.c
- *	hawser.v1.Images            hawser.c                  load.c pull.c save.c verify.c
+ *	hawser.v1.Images            hawser.c                  load.c pull.c recover.c save.c verify.c
  */
 #ifndef CRI_SERVICE_SERVICES_H
 #define CRI_SERVICE_SERVICES_H
@@ -58,6 +58,8 @@ int serve_pull(const void *ctx, struct rpc_call *call, const ProtobufCMessage *m
 	       struct hw_err *e); /* hawser.v1 */
 int serve_pull_image(const void *ctx, struct rpc_call *call, const ProtobufCMessage *message,
 		     struct hw_err *e); /* runtime.v1 */
+int serve_recover(const void *ctx, struct rpc_call *call, const ProtobufCMessage *message,
+		  struct hw_err *e);
 int serve_save(const void *ctx, struct rpc_call *call, const ProtobufCMessage *message,
 	       struct hw_err *e);
 int serve_verify(const void *ctx, struct rpc_call *call, const ProtobufCMessage *message,

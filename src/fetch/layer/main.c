@@ -143,8 +143,7 @@ static int verify_layer(char **args, struct hw_err *e)
 	if (r < 0)
 		return r;
 	if (recipe_read(layer.recipe, &counter, &report, e) < 0 ||
-	    lseek(layer.recipe, 0, SEEK_SET) < 0 ||
-	    rebuild_verify(layer.recipe, layer.root, on_damaged, &report, e) < 0)
+	    rebuild_verify(layer.recipe, layer.root, EXPECTED_MAX, on_damaged, &report, e) < 0)
 		add_damaged(&report, "recipe", e->msg);
 	return send_report(&report, e);
 }

@@ -197,12 +197,32 @@ int rebuild_archive(int recipe, int root, int out, struct hw_err *e)
 	return run_recipe(&b, recipe, e);
 }
 
-int rebuild_verify(int recipe, int root, verify_damaged *damaged, void *ctx, struct hw_err *e)
+/* Runs one pass, and then those for the names that it had to drop. */
+static int run_pass(const struct rebuild *all, int recipe, const struct verify_pass *pass,
+		    struct hw_err *e)
 {
-	AUTO(verify_tree_free) struct verify_tree *verify = verify_tree_new(root, damaged, ctx);
-	struct rebuild b = {
-		.root = root, .out = -1, .verify = verify, .damaged = damaged, .ctx = ctx
-	};
+	AUTO(verify_tree_free)
+	struct verify_tree *verify = verify_tree_new(all->root, pass, all->damaged, all->ctx);
+	struct rebuild b = *all;
+	uint32_t parts;
+	int r;
 
-	return run_recipe(&b, recipe, e);
+	b.verify = verify;
+	if (lseek(recipe, 0, SEEK_SET) < 0)
+		return err_set(e, -errno, "seek in the recipe");
+	r = run_recipe(&b, recipe, e);
+	parts = verify_tree_parts(verify);
+	verify_tree_free(take_ptr(verify));
+	for (uint32_t n = pass->parts; r == 0 && n < parts; n *= 2)
+		r = run_pass(all, recipe,
+			     &(struct verify_pass){ pass->part + n, 2 * n, pass->names }, e);
+	return r;
+}
+
+int rebuild_verify(int recipe, int root, size_t names, verify_damaged *damaged, void *ctx,
+		   struct hw_err *e)
+{
+	const struct rebuild b = { .root = root, .out = -1, .damaged = damaged, .ctx = ctx };
+
+	return run_pass(&b, recipe, &(struct verify_pass){ 0, 1, names }, e);
 }

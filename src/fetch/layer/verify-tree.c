@@ -2,23 +2,20 @@
 /*
  * fetch/layer/verify-tree.c - compares an unpacked layer with the members of its archive
  *
- * How:   a sink of the tar reader. A member is compared when it is read, except for directories and
- *        whiteouts. Later members may change these, so they are compared at the end, on a walk
- *        through the tree. For this walk, each expected name is stored with the inode of its
- *        directory, since a member's path may lead through symbolic links:
- *
- *	kind of name     expected
- *	WHITEOUT         a device 0:0
- *	IMPLIED          a directory, with any attributes (from the layers below)
- *	DIRECTORY        a directory with the attributes of its last member
- *	OTHER            exists; already compared
+ * How:   a sink of the tar reader. A member is compared when it is read, except for the attributes
+ *        of directories, and whiteouts. Later members may change these, so they are compared at the
+ *        end, on a walk through the tree, with the names that are expected (expected.h). The walk
+ *        also finds names that are not expected.
+ *        Only one directory is open during the walk: after a subdirectory, ".." is opened and read
+ *        on from the same position, so that the depth of the tree does not matter.
  */
 #include "fetch/layer/verify-tree.h"
 
 #include <dirent.h>
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
+#include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -26,40 +23,28 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "base/map.h"
+#include "base/buf.h"
 #include "base/mem.h"
-#include "base/os/file.h"
 #include "base/str.h"
+#include "fetch/layer/expected.h"
 #include "fetch/tar/path.h"
 #include "fetch/tar/tar.h"
 #include "fetch/unpack/member.h"
 #include "fetch/unpack/tree.h"
 
-#define KEY_SIZE   (NAME_MAX + 32)
-#define CAPABILITY "security.capability"
-
-enum name_kind { WHITEOUT, IMPLIED, DIRECTORY, OTHER };
-
-struct expected_name {
-	enum name_kind kind; /* the highest kind of all members with this name */
-	bool hides;	     /* a member with this name is a whiteout */
-	bool seen;
-	mode_t mode; /* mode and owner are set for a DIRECTORY only */
-	uid_t uid;
-	gid_t gid;
-	char path[];
-};
+#define CAPABILITY  "security.capability"
+#define PARENTS_MAX (1 << 12) /* a power of two */
 
 struct verify_tree {
 	int root;
+	bool first; /* the pass in which members are compared */
 	verify_damaged *damaged;
 	void *ctx;
 	struct tar *tar;
-	struct map *names;	   /* struct expected_name by format_key() */
-	struct map *parents;	   /* paths whose components are in names */
-	struct map *opaque;	   /* opaque directories, by format_key() with the name "" */
-	struct expected_name *top; /* the root directory */
-	struct hw_strings dirs;	   /* directories to walk through */
+	struct expected *expected;
+	struct expected_name top; /* the root directory */
+	/* A cache of paths whose components are expected: their keys, each at key % PARENTS_MAX. */
+	uint64_t parents[PARENTS_MAX];
 	/* the directory that was opened last; -1: none */
 	int dir;
 	ino_t ino;
@@ -78,7 +63,7 @@ static int report(struct verify_tree *v, const char *path, const char *why, stru
 static int report_member(struct verify_tree *v, const char *why, struct hw_err *e)
 {
 	v->reported = true;
-	return report(v, v->path, why, e);
+	return v->first ? report(v, v->path, why, e) : 0;
 }
 
 /* ---- comparison of a member ------------------------------------------------------ */
@@ -115,6 +100,37 @@ static bool is_hardlink_to_target(const struct compared *c)
 	       target.st_dev == c->st.st_dev;
 }
 
+/* The kernel returns a capability of version 3 with root ID 0 as version 2, see
+ * cap_inode_getsecurity() in security/commoncap.c. Converts such a value in the same way.
+ * Return: its new size */
+static size_t convert_capability(void *value, size_t len)
+{
+	struct vfs_ns_cap_data *cap = value;
+	uint32_t magic;
+
+	if (len != XATTR_CAPS_SZ_3 || cap->rootid != 0)
+		return len;
+	magic = le32toh(cap->magic_etc);
+	if ((magic & VFS_CAP_REVISION_MASK) != VFS_CAP_REVISION_3)
+		return len;
+	cap->magic_etc = htole32(VFS_CAP_REVISION_2 | (magic & VFS_CAP_FLAGS_EFFECTIVE));
+	return XATTR_CAPS_SZ_2;
+}
+
+static bool has_xattr(int fd, const struct tar_xattr *x)
+{
+	autofree char *got = mem_new(x->len + 1), *want = mem_copy(x->value, x->len);
+	size_t len = x->len;
+	ssize_t n;
+
+	if (str_equal(x->name, CAPABILITY))
+		len = convert_capability(want, len);
+	n = fgetxattr(fd, x->name, got, x->len + 1);
+	if (n < 0)
+		return errno == EOPNOTSUPP; /* then unpacking has skipped it */
+	return (size_t)n == len && memcmp(got, want, len) == 0;
+}
+
 /* Does the file have all extended attributes of the member, and no capability if the member has
  * none? */
 static bool xattrs_match(const struct compared *c)
@@ -127,17 +143,9 @@ static bool xattrs_match(const struct compared *c)
 		return false;
 	for (size_t i = 0; i < c->entry->n_xattrs; i++) {
 		const struct tar_xattr *x = &c->entry->xattrs[i];
-		autofree char *value = NULL;
-		ssize_t n;
 
 		has_capability = has_capability || str_equal(x->name, CAPABILITY);
-		if (!member_allows_xattr(x->name))
-			continue;
-		value = mem_new(x->len + 1);
-		n = fgetxattr(fd, x->name, value, x->len + 1);
-		if (n < 0 && errno == EOPNOTSUPP)
-			continue;
-		if (n < 0 || (size_t)n != x->len || memcmp(value, x->value, x->len) != 0)
+		if (member_allows_xattr(x->name) && !has_xattr(fd, x))
 			return false;
 	}
 	return has_capability || fgetxattr(fd, CAPABILITY, NULL, 0) < 0;
@@ -174,42 +182,22 @@ static const char *compare(const struct compared *c)
 
 /* ---- expected names -------------------------------------------------------------- */
 
-static void format_key(ino_t dir, const char *name, char ret_key[KEY_SIZE])
+/* Expects a name in the directory that was opened last. */
+static struct expected_name *expect_name(struct verify_tree *v, const char *name,
+					 enum expected_kind kind)
 {
-	snprintf(ret_key, KEY_SIZE, "%llx/%s", (unsigned long long)dir, name);
+	return expected_add(v->expected, expected_key(v->expected, v->ino, name), kind);
 }
 
-static struct expected_name *name_new(const char *path)
+static void expect_opaque(struct verify_tree *v, ino_t dir)
 {
-	struct expected_name *n = mem_new(sizeof(*n) + strlen(path) + 1);
-
-	memcpy(n->path, path, strlen(path) + 1);
-	return n;
+	expected_add(v->expected, expected_key(v->expected, dir, ""), EXPECT_OPAQUE);
 }
 
-/* Adds an expected name in the directory that was opened last, or updates it. */
-static struct expected_name *expect_name(struct verify_tree *v, const char *path, const char *name,
-					 enum name_kind kind)
+static void set_attributes(struct expected_name *n, const struct tar_entry *entry)
 {
-	struct expected_name *n;
-	char key[KEY_SIZE];
-
-	format_key(v->ino, name, key);
-	n = map_find(v->names, key);
-	if (!n) {
-		n = name_new(path);
-		map_set(v->names, key, n);
-	}
-	if (kind > n->kind)
-		n->kind = kind;
-	n->hides = n->hides || kind == WHITEOUT;
-	return n;
-}
-
-static void expect_attributes(struct expected_name *n, const struct tar_entry *entry)
-{
-	n->kind = DIRECTORY;
-	n->mode = entry->mode;
+	n->kind = EXPECT_DIRECTORY;
+	n->mode = (uint16_t)entry->mode;
 	n->uid = entry->uid;
 	n->gid = entry->gid;
 }
@@ -229,27 +217,50 @@ static int open_dir(struct verify_tree *v, const char *path)
 	return 0;
 }
 
-/* Opens the directory of the current member. The directories in the member's path are expected as
- * IMPLIED, unless they have members of their own. */
-static int open_parent(struct verify_tree *v)
+/* Expects a directory and its parents as IMPLIED, unless they have members of their own. */
+static int expect_implied(struct verify_tree *v, const char *path)
 {
-	char path[PATH_SIZE], part[PATH_SIZE], parent[PATH_SIZE];
+	uint64_t key = expected_key(v->expected, 0, path);
+	uint64_t *cached = &v->parents[key % PARENTS_MAX];
+	char parent[PATH_SIZE];
+	size_t len = 0;
 	int r;
 
-	path_parent(v->path, path);
-	if (map_find(v->parents, path))
-		return open_dir(v, path);
-	for (const char *p = path; *p; p += strspn(p, "/")) {
+	if (!*path || *cached == key)
+		return 0;
+	/* find the longest path that is in the cache, and continue below it */
+	snprintf(parent, sizeof(parent), "%s", path);
+	for (char *slash; len == 0 && (slash = strrchr(parent, '/'));) {
+		*slash = '\0';
+		key = expected_key(v->expected, 0, parent);
+		if (v->parents[key % PARENTS_MAX] == key)
+			len = strlen(parent);
+	}
+	for (const char *p = path + len + (path[len] == '/'); *p; p += strspn(p, "/")) {
+		char part[PATH_SIZE];
+
 		p += strcspn(p, "/");
 		snprintf(part, sizeof(part), "%.*s", (int)(p - path), path);
 		path_parent(part, parent);
 		r = open_dir(v, parent);
 		if (r < 0)
 			return r;
-		expect_name(v, part, path_name(part), IMPLIED);
+		expect_name(v, path_name(part), EXPECT_IMPLIED);
+		key = expected_key(v->expected, 0, part);
+		v->parents[key % PARENTS_MAX] = key;
 	}
-	map_set(v->parents, path, v);
-	return open_dir(v, path);
+	return 0;
+}
+
+/* Opens the directory of the current member. */
+static int open_parent(struct verify_tree *v)
+{
+	char parent[PATH_SIZE];
+	int r;
+
+	path_parent(v->path, parent);
+	r = expect_implied(v, parent);
+	return r < 0 ? r : open_dir(v, parent);
 }
 
 /* ---- the walk through the tree ---------------------------------------------------- */
@@ -263,58 +274,198 @@ static bool is_opaque(int dir, const char *name)
 	return fd >= 0 && fgetxattr(fd, TREE_OPAQUE, value, sizeof(value)) == 1 && *value == 'y';
 }
 
-static const char *compare_name(const struct verify_tree *v, struct expected_name *n, int dir,
-				const char *name)
+static const char *compare_name(const struct expected_name *n, const struct stat *st)
 {
-	char key[KEY_SIZE];
-	struct stat st;
-
-	if (!n)
-		return "not part of the layer";
-	n->seen = true;
-	if (n->kind == OTHER)
+	if (n->kind == EXPECT_OTHER)
 		return NULL;
-	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return "missing";
-	if (n->kind == WHITEOUT)
-		return tree_is_whiteout(&st) ? NULL : "not a whiteout";
-	if (!S_ISDIR(st.st_mode))
+	if (n->kind == EXPECT_WHITEOUT)
+		return tree_is_whiteout(st) ? NULL : "not a whiteout";
+	if (!S_ISDIR(st->st_mode))
 		return "not a directory";
-	if (n->kind == DIRECTORY && (st.st_uid != n->uid || st.st_gid != n->gid))
+	if (n->kind == EXPECT_IMPLIED)
+		return NULL;
+	if (st->st_uid != n->uid || st->st_gid != n->gid)
 		return "owner changed";
-	if (n->kind == DIRECTORY && (st.st_mode & 07777) != n->mode)
-		return "mode changed";
-	format_key(st.st_ino, "", key);
-	if (is_opaque(dir, name) != (n->hides || map_find(v->opaque, key)))
-		return "opaque attribute changed";
-	return NULL;
+	return (st->st_mode & 07777) != n->mode ? "mode changed" : NULL;
 }
 
-static int on_name(void *ctx, const struct file_entry *entry, struct hw_err *e)
+static const char *compare_opaque(const struct verify_tree *v, int dir, const char *name, ino_t ino)
 {
-	struct verify_tree *v = ctx;
-	autofree char *path =
-		str_printf("%s%s%s", v->dir_path, *v->dir_path ? "/" : "", entry->name);
-	const char *why;
-	char key[KEY_SIZE];
+	uint64_t key = expected_key(v->expected, ino, "");
 
-	format_key(v->ino, entry->name, key);
-	why = compare_name(v, map_find(v->names, key), entry->dir, entry->name);
-	if (why)
-		return report(v, path, why, e);
-	if (entry->type == DT_DIR)
-		strings_add(&v->dirs, path);
+	if (!expected_in_pass(v->expected, key) ||
+	    is_opaque(dir, name) == (expected_find(v->expected, key) != NULL))
+		return NULL;
+	return "opaque attribute changed";
+}
+
+/* A directory that is being read. */
+struct walk_level {
+	ino_t ino;
+	long position; /* in the directory, while a subdirectory is read */
+	size_t len;    /* length of its path */
+};
+
+struct walk {
+	struct verify_tree *v;
+	DIR *dir;
+	struct buf path; /* path of the directory */
+	struct walk_level *levels;
+	size_t n, room;
+};
+
+static void walk_done(struct walk *w)
+{
+	if (w->dir)
+		closedir(w->dir);
+	buf_done(&w->path);
+	free(w->levels);
+}
+
+AUTO_VALUE_DEFINE(walk_done, struct walk);
+
+static void cut_path(struct walk *w, size_t len)
+{
+	w->path.len = len;
+	if (w->path.data)
+		w->path.data[len] = '\0';
+}
+
+/* Closes the current directory and opens another one relative to it. */
+static int change_dir(struct walk *w, int from, const char *name, ino_t *ret_ino, struct hw_err *e)
+{
+	autoclose int fd = -1;
+	struct stat st;
+	DIR *dir = NULL;
+
+	fd = openat(from, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd >= 0 && fstat(fd, &st) == 0)
+		dir = fdopendir(fd);
+	if (!dir)
+		return err_set(e, -errno, "open directory \"%.256s\"", str_or(w->path.data, ""));
+	take_fd(fd); /* dir owns the descriptor now */
+	if (w->dir)
+		closedir(w->dir);
+	w->dir = dir;
+	*ret_ino = st.st_ino;
 	return 0;
 }
 
+static int enter_dir(struct walk *w, int from, const char *name, struct hw_err *e)
+{
+	ino_t ino = 0;
+	int r;
+
+	if (w->n > 0)
+		w->levels[w->n - 1].position = telldir(w->dir);
+	r = change_dir(w, from, name, &ino, e);
+	if (r < 0)
+		return r;
+	if (w->n == w->room) {
+		w->room = w->room ? 2 * w->room : 64;
+		w->levels = mem_resize(w->levels, w->room, sizeof(*w->levels));
+	}
+	w->levels[w->n++] = (struct walk_level){ .ino = ino, .len = w->path.len };
+	return 0;
+}
+
+/* Return: 1; 0: the walk has ended */
+static int leave_dir(struct walk *w, struct hw_err *e)
+{
+	const struct walk_level *up;
+	ino_t ino = 0;
+	int r;
+
+	if (--w->n == 0)
+		return 0;
+	r = change_dir(w, dirfd(w->dir), "..", &ino, e);
+	if (r < 0)
+		return r;
+	up = &w->levels[w->n - 1];
+	if (ino != up->ino)
+		return err_text(e, -EAGAIN, "the layer was changed while it was read");
+	cut_path(w, up->len);
+	seekdir(w->dir, up->position);
+	return 1;
+}
+
+static int on_name(struct walk *w, const char *name, struct hw_err *e)
+{
+	struct verify_tree *v = w->v;
+	uint64_t key = expected_key(v->expected, w->levels[w->n - 1].ino, name);
+	const struct expected_name *n = expected_find(v->expected, key);
+	const char *why = NULL;
+	size_t len = w->path.len;
+	struct stat st;
+	int r;
+
+	if (fstatat(dirfd(w->dir), name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		why = "missing";
+	else if (n)
+		why = compare_name(n, &st);
+	else if (expected_in_pass(v->expected, key))
+		why = "not part of the layer";
+	if (!why && S_ISDIR(st.st_mode))
+		why = compare_opaque(v, dirfd(w->dir), name, st.st_ino);
+	if (!why && !S_ISDIR(st.st_mode))
+		return 0;
+	buf_printf(&w->path, "%s%s", len > 0 ? "/" : "", name);
+	if (!why)
+		return enter_dir(w, dirfd(w->dir), name, e);
+	r = report(v, w->path.data, why, e);
+	cut_path(w, len);
+	return r;
+}
+
+static int walk_tree(struct verify_tree *v, struct hw_err *e)
+{
+	AUTO(walk_done) struct walk w = { .v = v };
+	const struct dirent *entry;
+	int r;
+
+	r = enter_dir(&w, v->root, ".", e);
+	while (r >= 0) {
+		errno = 0;
+		entry = readdir(w.dir);
+		if (!entry && errno)
+			return err_set(e, -errno, "read directory \"%.256s\"",
+				       str_or(w.path.data, ""));
+		if (!entry) {
+			r = leave_dir(&w, e);
+			if (r <= 0)
+				return r;
+		} else if (!str_equal(entry->d_name, ".") && !str_equal(entry->d_name, "..")) {
+			r = on_name(&w, entry->d_name, e);
+		}
+	}
+	return r;
+}
+
 /* ---- the archive ----------------------------------------------------------------- */
+
+static int on_whiteout(struct verify_tree *v, struct hw_err *e)
+{
+	const char *hidden = NULL;
+	struct stat st;
+	int r;
+
+	r = path_hidden(v->path, &hidden, e);
+	if (r < 0)
+		return r;
+	if (fstatat(v->dir, hidden, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return report_member(v, "missing", e);
+	expect_name(v, hidden, EXPECT_WHITEOUT);
+	if (S_ISDIR(st.st_mode))
+		expect_opaque(v, st.st_ino);
+	return 0;
+}
 
 static int on_entry(void *ctx, const struct tar_entry *entry, struct hw_err *e)
 {
 	struct verify_tree *v = ctx;
 	struct compared c = { .root = v->root, .entry = entry };
-	const char *hidden = NULL, *why = "missing";
-	char key[KEY_SIZE];
+	struct expected_name *n;
+	const char *why = NULL;
 	enum path_kind kind;
 	int r;
 
@@ -327,30 +478,27 @@ static int on_entry(void *ctx, const struct tar_entry *entry, struct hw_err *e)
 	if (kind == PATH_AUFS)
 		return 0;
 	if (!*v->path) {
-		expect_attributes(v->top, entry);
+		set_attributes(&v->top, entry);
 		return 0;
 	}
 	if (open_parent(v) < 0)
 		return report_member(v, "missing", e);
-	if (kind == PATH_WHITEOUT) {
-		r = path_hidden(v->path, &hidden, e);
-		if (r == 0)
-			expect_name(v, v->path, hidden, WHITEOUT);
-		return r;
-	}
+	if (kind == PATH_WHITEOUT)
+		return on_whiteout(v, e);
 	if (kind == PATH_OPAQUE) {
-		format_key(v->ino, "", key);
-		map_set(v->opaque, key, v);
+		expect_opaque(v, v->ino);
 		return 0;
 	}
 	c.dir = v->dir;
 	c.name = path_name(v->path);
-	if (entry->type == TAR_DIR) {
-		expect_attributes(expect_name(v, v->path, c.name, DIRECTORY), entry);
+	n = expect_name(v, c.name, entry->type == TAR_DIR ? EXPECT_DIRECTORY : EXPECT_OTHER);
+	if (n && entry->type == TAR_DIR)
+		set_attributes(n, entry);
+	if (!v->first)
 		return 0;
-	}
-	expect_name(v, v->path, c.name, OTHER);
-	if (fstatat(v->dir, c.name, &c.st, AT_SYMLINK_NOFOLLOW) == 0)
+	if (fstatat(v->dir, c.name, &c.st, AT_SYMLINK_NOFOLLOW) < 0)
+		why = "missing";
+	else if (entry->type != TAR_DIR)
 		why = compare(&c);
 	return why ? report_member(v, why, e) : 0;
 }
@@ -381,20 +529,19 @@ static int on_other(void *ctx, const void *data, size_t len, struct hw_err *e)
 
 static const struct tar_sink verify_sink = { on_entry, on_data, on_end, on_other };
 
-struct verify_tree *verify_tree_new(int root, verify_damaged *damaged, void *ctx)
+struct verify_tree *verify_tree_new(int root, const struct verify_pass *pass,
+				    verify_damaged *damaged, void *ctx)
 {
 	struct verify_tree *v = mem_new(sizeof(*v));
 
 	v->root = root;
+	v->first = pass->part == 0;
 	v->damaged = damaged;
 	v->ctx = ctx;
 	v->dir = -1;
 	v->tar = tar_new(&verify_sink, v);
-	v->names = map_new(free);
-	v->parents = map_new(NULL);
-	v->opaque = map_new(NULL);
-	v->top = name_new("");
-	v->top->kind = IMPLIED;
+	v->expected = expected_new(pass->part, pass->parts, pass->names);
+	v->top.kind = EXPECT_IMPLIED;
 	return v;
 }
 
@@ -404,11 +551,7 @@ void verify_tree_free(struct verify_tree *v)
 		return;
 	mem_close_fd(&v->dir);
 	tar_free(v->tar);
-	map_free(v->names);
-	map_free(v->parents);
-	map_free(v->opaque);
-	hw_strings_free(&v->dirs);
-	free(v->top);
+	expected_free(v->expected);
 	free(v);
 }
 
@@ -426,7 +569,7 @@ int verify_tree_file(struct verify_tree *v, const struct recipe_file *file, stru
 		return err_text(e, -EBADMSG,
 				"corrupt recipe: file \"%.256s\" does not match a member",
 				file->path);
-	return v->reported;
+	return v->reported || !v->first;
 }
 
 int verify_tree_file_end(struct verify_tree *v, struct hw_err *e)
@@ -436,28 +579,24 @@ int verify_tree_file_end(struct verify_tree *v, struct hw_err *e)
 
 int verify_tree_finish(struct verify_tree *v, struct hw_err *e)
 {
-	const char *why, *key;
-	void *value;
+	const char *why;
+	struct stat st;
 	int r;
 
 	r = tar_finish(v->tar, e);
 	if (r < 0)
 		return r;
-	why = compare_name(v, v->top, v->root, ".");
+	if (fstatat(v->root, "", &st, AT_EMPTY_PATH) < 0)
+		return err_set(e, -errno, "stat the root");
+	why = v->first ? compare_name(&v->top, &st) : NULL;
+	if (!why)
+		why = compare_opaque(v, v->root, ".", st.st_ino);
 	if (why)
 		r = report(v, "", why, e);
-	strings_add(&v->dirs, "");
-	for (size_t i = 0; r == 0 && i < v->dirs.n; i++) {
-		r = open_dir(v, v->dirs.v[i]);
-		if (r < 0)
-			return err_set(e, r, "open directory \"%.256s\"", v->dirs.v[i]);
-		r = file_walk(v->dir, ".", on_name, v, e);
-	}
-	for (size_t i = 0; r == 0 && map_next(v->names, &i, &key, &value);) {
-		const struct expected_name *n = value;
+	return r < 0 ? r : walk_tree(v, e);
+}
 
-		if (!n->seen && n->kind != OTHER && n->kind != IMPLIED)
-			r = report(v, n->path, "missing", e);
-	}
-	return r;
+uint32_t verify_tree_parts(const struct verify_tree *v)
+{
+	return expected_parts(v->expected);
 }

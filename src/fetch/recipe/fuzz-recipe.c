@@ -67,7 +67,7 @@ static void read_recipe(const void *data, size_t size)
 	r = recipe_read(fd, &sink, NULL, &e);
 	assert(r == 0 || (e.code == r && e.msg[0]));
 	assert(lseek(fd, 0, SEEK_SET) == 0);
-	(void)rebuild_verify(fd, root, on_damaged, NULL, &e);
+	(void)rebuild_verify(fd, root, 16, on_damaged, NULL, &e);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

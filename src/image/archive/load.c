@@ -117,25 +117,28 @@ static int load_next_image(struct load *l, const struct pull_settings *settings,
 static int store_images(const struct loaded_images *images, struct load_result *result,
 			struct hw_err *e)
 {
+	struct incoming *incoming[IMAGES_MAX];
+	autofree struct pull_result *stored = mem_new(images->n * sizeof(*stored));
+	int r;
+
+	for (size_t i = 0; i < images->n; i++)
+		incoming[i] = images->v[i]->image;
+	r = incoming_store(incoming, images->n, stored, e);
+	if (r < 0)
+		return r;
 	result->images = mem_new(images->n * sizeof(*result->images));
 	for (; result->n < images->n; result->n++) {
-		struct incoming *image = images->v[result->n]->image;
+		const struct hw_strings *names = incoming_names(incoming[result->n]);
 		struct load_image *ret = &result->images[result->n];
-		const struct hw_strings *names = incoming_names(image);
-		struct pull_result stored;
-		int r;
 
-		r = incoming_store(image, &stored, e);
-		if (r < 0)
-			return r;
-		memcpy(ret->id, stored.id, sizeof(ret->id));
+		memcpy(ret->id, stored[result->n].id, sizeof(ret->id));
 		for (size_t i = 0; i < names->n; i++)
 			strings_add(&ret->names, names->v[i]);
 	}
 	return 0;
 }
 
-/* Images are added to the store only after the layers of all images are complete. */
+/* Images are added to the store only after the layers of all images are complete, in one change. */
 static int load_images(struct load *l, const struct load_request *request,
 		       struct load_result *result, struct hw_err *e)
 {

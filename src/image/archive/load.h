@@ -5,8 +5,8 @@
  * What:  receives an archive in pieces, keeps it in an unnamed file, and lets
  *        hawser-fetch read each image from that file in the same way as in a pull
  *        (image/pull/session.h). The daemon does not parse the archive.
- * Rules: if one image of the archive is invalid, none is loaded: images are added to
- *        the store only when the layers of all images are complete.
+ * Rules: if one image of the archive cannot be loaded, none is: images are added to
+ *        the store in one change, when the layers of all images are complete.
  */
 #ifndef IMAGE_ARCHIVE_LOAD_H
 #define IMAGE_ARCHIVE_LOAD_H

@@ -434,23 +434,32 @@ int incoming_receive_done(struct incoming *in, struct hw_err *e)
 	return incoming_commit_layers(in, e);
 }
 
-int incoming_store(struct incoming *in, struct pull_result *ret_result, struct hw_err *e)
+int incoming_store(struct incoming *const *images, size_t n, struct pull_result *ret_results,
+		   struct hw_err *e)
 {
-	struct store_new_image new = {
-		.manifest = in->manifest_bytes.data,
-		.manifest_len = in->manifest_bytes.len,
-		.config = in->config_bytes.data,
-		.config_len = in->config_bytes.len,
-		.names = (const char *const *)in->names.v,
-		.n_names = in->names.n,
-	};
+	autofree struct store_new_image *new = mem_new(n * sizeof(*new));
+	autofree char(*ids)[DIGEST_TEXT] = mem_new(n * sizeof(*ids));
+	const struct incoming *first = images[0];
 	int r;
 
-	r = store_image_add(in->store, &new, in->result.id, e);
+	for (size_t i = 0; i < n; i++)
+		new[i] = (struct store_new_image){
+			.manifest = images[i]->manifest_bytes.data,
+			.manifest_len = images[i]->manifest_bytes.len,
+			.config = images[i]->config_bytes.data,
+			.config_len = images[i]->config_bytes.len,
+			.names = (const char *const *)images[i]->names.v,
+			.n_names = images[i]->names.n,
+		};
+	r = store_images_add(first->store, new, n, ids, e);
 	if (r < 0) {
 		fail_store(e);
-		return err_ctx(e, "%s %s from %s", job_verb(in->job), in->job->reference, in->host);
+		return err_ctx(e, "%s %s from %s", job_verb(first->job), first->job->reference,
+			       first->host);
 	}
-	*ret_result = in->result;
+	for (size_t i = 0; i < n; i++) {
+		ret_results[i] = images[i]->result;
+		memcpy(ret_results[i].id, ids[i], DIGEST_TEXT);
+	}
 	return 0;
 }

@@ -65,8 +65,10 @@ const struct hw_strings *incoming_names(const struct incoming *in); /* complete 
 /* Replace the names from the archive. Return: 0; -EINVAL: a name is malformed or has a digest */
 int incoming_set_names(struct incoming *in, const char *const *names, size_t n, struct hw_err *e);
 
-/* Add the image to the store; from then on readers see it. */
-int incoming_store(struct incoming *in, struct pull_result *ret_result, struct hw_err *e);
+/* Add @n images, at least one, to the store: all, or on failure none. From then on readers see
+ * them. */
+int incoming_store(struct incoming *const *images, size_t n, struct pull_result *ret_results,
+		   struct hw_err *e);
 
 AUTO_DEFINE(incoming_free, struct incoming);
 

@@ -207,7 +207,7 @@ static void *pull_thread(void *arg)
 	add_known_documents(p->store, &s->job);
 	s->code = session_run(&options, &image, &fetch, &s->error);
 	if (s->code == 0)
-		s->code = incoming_store(image, &s->result, &s->error);
+		s->code = incoming_store(&image, 1, &s->result, &s->error);
 	if (s->code < 0) {
 		/* kill the process first: it might still write to the stages of the image */
 		helper_free(take_ptr(fetch));

@@ -91,13 +91,14 @@ static int check_image(struct verifier *v, const char *id, bool *ret_lost, struc
 	size_t n = 0;
 
 	r = store_image_layers(v->store, id, &layers, &n, e);
-	for (size_t i = 0; r == 1 && i < n; i++)
-		r = store_hold_layer(hold, layers[i].chain_id, e);
-	if (r < 0)
-		return r;
 	*ret_lost = r == 0;
-	if (*ret_lost)
-		return 0;
+	if (r <= 0)
+		return r;
+	for (size_t i = 0; i < n; i++) {
+		r = store_hold_layer(hold, layers[i].chain_id, e);
+		if (r < 0)
+			return r;
+	}
 	for (size_t i = 0; i < n; i++) {
 		const struct verify_report *report = NULL;
 

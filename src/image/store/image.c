@@ -53,24 +53,38 @@ int store_image_read(struct store *s, const char *id, struct buf *ret_manifest,
 
 /* An image that is being added. */
 struct addition {
-	struct store *s;
 	const struct store_new_image *image;
 	char id[DIGEST_TEXT];
 	char manifest[DIGEST_TEXT];
 	struct image_config *config;
-	struct hw_strings changed; /* IDs of this image and of the images that lose a name to it */
 };
 
-static void addition_done(struct addition *a)
+/* Images that are added in one transaction. */
+struct additions {
+	struct store *s;
+	struct addition *v;
+	size_t n;
+	struct hw_strings changed; /* IDs of these images and of images that lose a name to them */
+};
+
+static void additions_done(struct additions *all)
 {
-	image_config_free(a->config);
-	hw_strings_free(&a->changed);
+	for (size_t i = 0; i < all->n; i++)
+		image_config_free(all->v[i].config);
+	free(all->v);
+	hw_strings_free(&all->changed);
 }
 
-AUTO_VALUE_DEFINE(addition_done, struct addition);
+AUTO_VALUE_DEFINE(additions_done, struct additions);
+
+static void add_changed(struct additions *all, const char *id)
+{
+	if (!strings_has(&all->changed, id))
+		strings_add(&all->changed, id);
+}
 
 /* Names are stored complete, because store_find() looks for complete names. */
-static int check_name(const char *name, struct hw_err *e)
+int store_check_name(const char *name, struct hw_err *e)
 {
 	AUTO(reference_done) struct reference ref = { 0 };
 	autofree char *full = NULL;
@@ -87,7 +101,7 @@ static int check_name(const char *name, struct hw_err *e)
 	return 0;
 }
 
-static int insert_image(struct addition *a, struct hw_err *e)
+static int insert_image(struct store *s, const struct addition *a, struct hw_err *e)
 {
 	const struct store_new_image *image = a->image;
 	autofree char *username = image_config_username(a->config);
@@ -96,7 +110,7 @@ static int insert_image(struct addition *a, struct hw_err *e)
 
 	if (image_config_uid(a->config, &uid))
 		uid_column = (struct db_value)DB_INT(uid);
-	return db_run(a->s->db,
+	return db_run(s->db,
 		      "INSERT OR REPLACE INTO images (id, manifest, uid, username, manifest_bytes,"
 		      " config_bytes) VALUES (?,?,?,?,?,?)",
 		      DB_VALUES(DB_TEXT(a->id), DB_TEXT(a->manifest), uid_column,
@@ -106,7 +120,8 @@ static int insert_image(struct addition *a, struct hw_err *e)
 		      e);
 }
 
-static int insert_layers(struct addition *a, struct hw_err *e)
+/* @lost: layers may be missing */
+static int insert_layers(struct store *s, const struct addition *a, bool lost, struct hw_err *e)
 {
 	const struct hw_strings *diff_ids = &a->config->diff_ids;
 	char chain[DIGEST_TEXT] = "", below[DIGEST_TEXT] = "";
@@ -114,13 +129,13 @@ static int insert_layers(struct addition *a, struct hw_err *e)
 
 	for (size_t i = 0; i < diff_ids->n; i++) {
 		digest_chain(i > 0 ? below : NULL, diff_ids->v[i], chain);
-		r = db_run(a->s->db, "UPDATE layers SET used = 1 WHERE chain = ?",
+		r = db_run(s->db, "UPDATE layers SET used = 1 WHERE chain = ?",
 			   DB_VALUES(DB_TEXT(chain)), e);
 		if (r < 0)
 			return r;
-		if (db_changes(a->s->db) == 0)
+		if (db_changes(s->db) == 0 && !lost)
 			return err_text(e, -ENOENT, "layer %s is not in the store", chain);
-		r = db_run(a->s->db,
+		r = db_run(s->db,
 			   "INSERT OR REPLACE INTO image_layers (image, position, chain)"
 			   " VALUES (?,?,?)",
 			   DB_VALUES(DB_TEXT(a->id), DB_INT((int64_t)i), DB_TEXT(chain)), e);
@@ -131,8 +146,9 @@ static int insert_layers(struct addition *a, struct hw_err *e)
 	return 0;
 }
 
-static int insert_names(struct addition *a, struct hw_err *e)
+static int insert_names(struct additions *all, const struct addition *a, struct hw_err *e)
 {
+	struct db *db = all->s->db;
 	int r;
 
 	for (size_t i = 0; i < a->image->n_names; i++) {
@@ -140,15 +156,14 @@ static int insert_names(struct addition *a, struct hw_err *e)
 		const char *name = a->image->names[i];
 
 		/* an image that loses the name changes too */
-		r = db_query(a->s->db, "SELECT image FROM names WHERE name = ?",
-			     DB_VALUES(DB_TEXT(name)), &q, e);
+		r = db_query(db, "SELECT image FROM names WHERE name = ?", DB_VALUES(DB_TEXT(name)),
+			     &q, e);
 		while (r >= 0 && (r = db_step(&q, e)) > 0)
-			if (!strings_has(&a->changed, db_text(&q, 0)))
-				strings_add(&a->changed, db_text(&q, 0));
+			add_changed(all, db_text(&q, 0));
 		if (r < 0)
 			return r;
 		db_query_done(&q);
-		r = db_run(a->s->db, "INSERT OR REPLACE INTO names (name, image) VALUES (?,?)",
+		r = db_run(db, "INSERT OR REPLACE INTO names (name, image) VALUES (?,?)",
 			   DB_VALUES(DB_TEXT(name), DB_TEXT(a->id)), e);
 		if (r < 0)
 			return r;
@@ -156,10 +171,30 @@ static int insert_names(struct addition *a, struct hw_err *e)
 	return 0;
 }
 
-/* Is the image already stored with this manifest, all these names and all its layers? */
-static bool is_stored(const struct addition *a)
+static int insert_rows(struct additions *all, const struct addition *a, struct hw_err *e)
 {
-	AUTO(store_snapshot_put) const struct store_snapshot *snap = store_snapshot_get(a->s);
+	int r;
+
+	if (all->s->lost) { /* it keeps the names that it had */
+		AUTO(store_backup_done) struct store_backup backup = { 0 };
+
+		r = store_recover_image(all->s, a->id + strlen("sha256:"), &backup, e);
+		if (r < 0)
+			return r;
+	}
+	r = insert_image(all->s, a, e);
+	if (r < 0)
+		return r;
+	r = insert_layers(all->s, a, false, e);
+	if (r < 0)
+		return r;
+	return insert_names(all, a, e);
+}
+
+/* Is the image already stored with this manifest, all these names and all its layers? */
+static bool is_stored(struct store *s, const struct addition *a)
+{
+	AUTO(store_snapshot_put) const struct store_snapshot *snap = store_snapshot_get(s);
 	const struct store_image *image = NULL;
 	struct hw_err ignored;
 
@@ -173,58 +208,158 @@ static bool is_stored(const struct addition *a)
 	return true;
 }
 
-static int add_locked(struct addition *a, struct hw_err *e)
+static bool are_stored(const struct additions *all)
 {
-	STORE_LOCKED(a->s);
+	for (size_t i = 0; i < all->n; i++)
+		if (!is_stored(all->s, &all->v[i]))
+			return false;
+	return true;
+}
+
+static int place_files(struct additions *all, struct hw_err *e)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < all->n; i++)
+		r = store_backup_place(all->s, all->v[i].image, all->v[i].id, e);
+	return r;
+}
+
+static bool have_files(const struct additions *all)
+{
+	for (size_t i = 0; i < all->n; i++)
+		if (!store_backup_exists(all->s, all->v[i].id))
+			return false;
+	return true;
+}
+
+/* Also of the images that lose a name. */
+static int update_files(struct additions *all, struct hw_err *e)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < all->changed.n; i++)
+		r = store_backup_update(all->s, all->changed.v[i], e);
+	return r;
+}
+
+static int change_rows(struct additions *all, struct hw_err *e)
+{
+	struct store *s = all->s;
 	AUTO(db_transaction_done) struct db_transaction change = { 0 };
 	AUTO(store_snapshot_put) const struct store_snapshot *next = NULL;
 	int r;
 
-	/* most pulls are of images that exist: return without waiting for the disk */
-	if (is_stored(a))
-		return 0;
-	strings_add(&a->changed, a->id);
-	r = db_begin(a->s->db, &change, e);
+	r = db_begin(s->db, &change, e);
 	if (r < 0)
 		return r;
-	r = insert_image(a, e);
+	for (size_t i = 0; i < all->n; i++) {
+		r = insert_rows(all, &all->v[i], e);
+		if (r < 0)
+			return err_ctx(e, "store image %s", all->v[i].id);
+	}
+	r = store_snapshot_build(s, &all->changed, &next, e);
 	if (r < 0)
 		return r;
-	r = insert_layers(a, e);
-	if (r < 0)
-		return r;
-	r = insert_names(a, e);
-	if (r < 0)
-		return r;
-	r = store_snapshot_build(a->s, &a->changed, &next, e);
+	r = update_files(all, e);
 	if (r < 0)
 		return r;
 	r = db_commit(&change, e);
 	if (r < 0)
 		return r;
-	store_snapshot_publish(a->s, &next);
+	store_snapshot_publish(s, &next);
 	return 0;
 }
 
-int store_image_add(struct store *s, const struct store_new_image *image, char ret_id[DIGEST_TEXT],
-		    struct hw_err *e)
+/* Return: 0; 1: files are missing, because another thread has removed an image with this ID */
+static int add_locked(struct additions *all, struct hw_err *e)
 {
-	AUTO(addition_done) struct addition a = { .s = s, .image = image };
+	STORE_LOCKED(all->s);
+
+	if (are_stored(all))
+		return 0;
+	if (!have_files(all))
+		return 1;
+	return change_rows(all, e);
+}
+
+static void restore_files(struct additions *all)
+{
+	STORE_LOCKED(all->s);
+
+	store_backup_restore(all->s, &all->changed);
+}
+
+static int parse_addition(const struct store_new_image *image, struct addition *a, struct hw_err *e)
+{
 	int r;
 
-	r = image_config_parse(image->config, image->config_len, &a.config, e);
-	for (size_t i = 0; r == 0 && i < image->n_names; i++)
-		r = check_name(image->names[i], e);
+	a->image = image;
+	r = image_config_parse(image->config, image->config_len, &a->config, e);
 	if (r < 0)
-		return err_ctx(e, "store an image");
-	digest_of(image->config, image->config_len, a.id);
-	digest_of(image->manifest, image->manifest_len, a.manifest);
-	r = add_locked(&a, e);
-	if (r < 0)
-		return err_ctx(e, "store image %s", a.id);
-	if (ret_id)
-		memcpy(ret_id, a.id, DIGEST_TEXT);
+		return r;
+	for (size_t i = 0; i < image->n_names; i++) {
+		r = store_check_name(image->names[i], e);
+		if (r < 0)
+			return r;
+	}
+	digest_of(image->config, image->config_len, a->id);
+	digest_of(image->manifest, image->manifest_len, a->manifest);
 	return 0;
+}
+
+int store_images_add(struct store *s, const struct store_new_image *images, size_t n,
+		     char (*ret_ids)[DIGEST_TEXT], struct hw_err *e)
+{
+	AUTO(additions_done) struct additions all = { .s = s };
+	int r;
+
+	all.v = mem_new((n + 1) * sizeof(*all.v));
+	while (all.n < n) {
+		r = parse_addition(&images[all.n], &all.v[all.n], e);
+		all.n++;
+		if (r < 0)
+			return err_ctx(e, "store an image");
+		add_changed(&all, all.v[all.n - 1].id);
+	}
+	/* most pulls are of images that exist: return without waiting for the disk */
+	r = !are_stored(&all);
+	while (r > 0) {
+		r = place_files(&all, e); /* slow, so without the lock */
+		if (r == 0)
+			r = add_locked(&all, e);
+	}
+	if (r < 0) {
+		restore_files(&all);
+		return r;
+	}
+	for (size_t i = 0; i < n; i++)
+		memcpy(ret_ids[i], all.v[i].id, DIGEST_TEXT);
+	return 0;
+}
+
+/* ---- recovering ---------------------------------------------------------------- */
+
+int store_insert_recovered(struct store *s, const struct store_new_image *image, struct hw_err *e)
+{
+	AUTO(additions_done) struct additions one = { .s = s, .n = 1 };
+	int64_t found = 0;
+	int r;
+
+	one.v = mem_new(sizeof(*one.v));
+	r = parse_addition(image, one.v, e);
+	if (r == 0)
+		r = db_get_int(s->db, "SELECT 1 FROM images WHERE id = ?",
+			       DB_VALUES(DB_TEXT(one.v->id)), &found, e);
+	if (r == 0)
+		r = insert_image(s, one.v, e);
+	if (r == 0)
+		r = insert_layers(s, one.v, true, e);
+	for (size_t i = 0; r >= 0 && i < image->n_names; i++)
+		r = db_run(s->db,
+			   "INSERT INTO names (name, image) VALUES (?,?) ON CONFLICT DO NOTHING",
+			   DB_VALUES(DB_TEXT(image->names[i]), DB_TEXT(one.v->id)), e);
+	return r < 0 ? err_ctx(e, "recover image %s", one.v->id) : 0;
 }
 
 /* ---- removing ------------------------------------------------------------------ */
@@ -242,52 +377,71 @@ static int list_chains(struct store *s, const char *id, struct hw_strings *ret_c
 	return r;
 }
 
-/* Also removes layers of failed pulls, because images are removed to free disk space. Return: 1
- * if removed; 0: not found */
-static int remove_locked(struct store *s, const char *text, struct store_removal *removal,
-			 struct hw_err *e)
+/* Also removes layers of failed pulls, because images are removed to free disk space. */
+static int delete_rows(struct store *s, const char *id, struct store_removal *removal,
+		       struct hw_err *e)
 {
 	static const char *const sql[] = {
 		"DELETE FROM names WHERE image = ?",
 		"DELETE FROM image_layers WHERE image = ?",
 		"DELETE FROM images WHERE id = ?",
 	};
-	STORE_LOCKED(s);
 	AUTO(db_transaction_done) struct db_transaction change = { 0 };
-	AUTO(store_snapshot_put)
-	const struct store_snapshot *now = store_snapshot_get(s), *next = NULL;
-	AUTO(hw_strings_free) struct hw_strings chains = { 0 }, ids = { 0 };
-	const struct store_image *image = NULL;
+	AUTO(store_snapshot_put) const struct store_snapshot *next = NULL;
+	AUTO(hw_strings_free) struct hw_strings chains = { 0 };
+	char *ids[] = { (char *)id };
 	int r;
 
-	r = store_find(now, text, true, &image, e);
-	if (r <= 0)
-		return r;
-	strings_add(&ids, image->id);
 	r = db_begin(s->db, &change, e);
 	if (r < 0)
 		return r;
-	r = list_chains(s, image->id, &chains, e);
+	r = list_chains(s, id, &chains, e);
 	if (r < 0)
 		return r;
 	r = store_list_abandoned(s, false, &chains, e);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < ARRAY_SIZE(sql); i++) {
-		r = db_run(s->db, sql[i], DB_VALUES(DB_TEXT(image->id)), e);
+		r = db_run(s->db, sql[i], DB_VALUES(DB_TEXT(id)), e);
 		if (r < 0)
 			return r;
 	}
 	r = store_delete_layer_rows(s, &chains, removal, e);
 	if (r < 0)
 		return r;
-	r = store_snapshot_build(s, &ids, &next, e);
+	r = store_snapshot_build(s, &(struct hw_strings){ ids, 1 }, &next, e);
+	if (r < 0)
+		return r;
+	r = store_backup_remove(s, id, e);
 	if (r < 0)
 		return r;
 	r = db_commit(&change, e);
 	if (r < 0)
 		return r;
 	store_snapshot_publish(s, &next);
+	return 0;
+}
+
+/* Return: 1 if removed; 0: not found */
+static int remove_locked(struct store *s, const char *text, struct store_removal *removal,
+			 struct hw_err *e)
+{
+	STORE_LOCKED(s);
+	AUTO(store_snapshot_put) const struct store_snapshot *now = store_snapshot_get(s);
+	AUTO(hw_strings_free) struct hw_strings ids = { 0 };
+	const struct store_image *image = NULL;
+	int r;
+
+	r = store_find(now, text, true, &image, e);
+	if (r <= 0)
+		return r;
+	r = delete_rows(s, image->id, removal, e);
+	if (r < 0) {
+		strings_add(&ids, image->id);
+		store_backup_restore(s, &ids);
+		return r;
+	}
+	store_backup_delete(s, image->id, removal);
 	store_move_layers_to_gone(s, removal);
 	return 1;
 }

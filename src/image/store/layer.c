@@ -8,7 +8,7 @@
  *        the rest of the pull. Since Linux 5.8 syncfs() also reports write errors
  *        that occurred after that directory was opened. Then, under the lock:
  *
- *	rename tmp/N to layers/HEX
+ *	rename tmp/N, with the row as a file (backup.c), to layers/HEX
  *	fsync layers/
  *	add the row to the database, which syncs it
  *
@@ -32,6 +32,7 @@
 
 #define OPEN_DIRECTORY (O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
 #define ROOT_MODE      0755
+#define FILE_DISK      4096 /* bytes on disk of the file "layer" */
 
 #define LAYER_COLUMNS                                                                              \
 	"l.chain, diff, blob, blob_size, archive, content, disk, inodes, rebuildable, opaque, "    \
@@ -62,6 +63,18 @@ int store_layer_exists(struct store *s, const char *chain_id, struct hw_err *e)
 
 	return db_get_int(s->db, "SELECT 1 FROM layers WHERE chain = ?",
 			  DB_VALUES(DB_TEXT(chain_id)), &one, e);
+}
+
+int store_list_layers(struct store *s, struct hw_strings *ret_chains, struct hw_err *e)
+{
+	STORE_READING(s);
+	AUTO(db_query_done) struct db_query q = { 0 };
+	int r;
+
+	r = db_query(s->reader, "SELECT chain FROM layers", DB_NO_VALUES, &q, e);
+	while (r >= 0 && (r = db_step(&q, e)) > 0)
+		strings_add(ret_chains, db_text(&q, 0));
+	return r;
 }
 
 int store_layer_get(struct store *s, const char *chain_id, struct store_layer *ret_layer,
@@ -129,6 +142,13 @@ int store_layer_open(struct store *s, const char *chain_id, struct hw_err *e)
 bool store_is_suspect(const struct store *s, const char *chain_id)
 {
 	return map_find(s->suspect, chain_id) != NULL;
+}
+
+bool store_has_directory(const struct store *s, const char *chain_id)
+{
+	autofree char *path = str_printf("%s/root", chain_id + strlen("sha256:"));
+
+	return faccessat(s->layers, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT;
 }
 
 int store_layer_mark_suspect(struct store *s, const char *chain_id, struct hw_err *e)
@@ -202,6 +222,7 @@ struct commit {
 	const struct store_new_layer *layers;
 	size_t n;
 	enum layer_place *places;     /* place of each layer */
+	struct store_layer *rows;     /* row of each layer */
 	struct hw_strings changed;    /* images that contain one of the layers */
 	struct store_removal removal; /* leftover directories that had the names of new layers */
 	struct store_usage added;
@@ -210,6 +231,7 @@ struct commit {
 static void commit_done(struct commit *c)
 {
 	free(c->places);
+	free(c->rows);
 	hw_strings_free(&c->changed);
 	store_removal_done(&c->removal);
 }
@@ -219,6 +241,49 @@ AUTO_VALUE_DEFINE(commit_done, struct commit);
 static const char *directory_name(const struct store_new_layer *layer)
 {
 	return layer->chain_id + strlen("sha256:");
+}
+
+/* Return: bytes on disk; -1 if the file does not exist */
+static int64_t file_size(const struct store_stage *stage, const char *name)
+{
+	struct stat st;
+
+	return fstatat(stage->dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ? -1 : st.st_blocks * 512;
+}
+
+static void make_row(const struct store_new_layer *layer, struct store_layer *ret)
+{
+	const struct unpacked *u = layer->unpacked;
+	int64_t recipe = file_size(layer->stage, "recipe");
+	int64_t blob = file_size(layer->stage, "blob");
+
+	*ret = (struct store_layer){
+		.blob_size = layer->blob_size,
+		.archive = u->archive,
+		.content = u->content,
+		.disk = u->disk + (recipe > 0 ? recipe : 0) + (blob > 0 ? blob : 0) + FILE_DISK,
+		/* 3: HEX/, root/ and the file "layer" */
+		.inodes = u->inodes + 3 + (recipe >= 0) + (blob >= 0),
+		.rebuildable = u->rebuildable,
+		.opaque = u->opaque,
+		.blob_kept = blob >= 0,
+	};
+	snprintf(ret->chain_id, sizeof(ret->chain_id), "%s", layer->chain_id);
+	snprintf(ret->diff_id, sizeof(ret->diff_id), "%s", u->diff_id);
+	snprintf(ret->blob, sizeof(ret->blob), "%s", layer->blob);
+}
+
+/* Writes the row of each layer to its stage, so that it is synced with the layer. */
+static int write_rows(struct commit *c, struct hw_err *e)
+{
+	int r = 0;
+
+	c->rows = mem_new(c->n * sizeof(*c->rows));
+	for (size_t i = 0; r == 0 && i < c->n; i++) {
+		make_row(&c->layers[i], &c->rows[i]);
+		r = store_backup_layer(c->layers[i].stage->dir, &c->rows[i], 0, e);
+	}
+	return r < 0 ? err_ctx(e, "write the row of a layer") : 0;
 }
 
 /* syncfs() reports errors that occurred after its descriptor was opened, so the descriptor of the
@@ -323,14 +388,6 @@ static int place_layers(struct commit *c, struct hw_err *e)
 
 /* ---- commit: rows -------------------------------------------------------------- */
 
-/* Return: bytes on disk; -1 if the file does not exist */
-static int64_t file_size(const struct store_stage *stage, const char *name)
-{
-	struct stat st;
-
-	return fstatat(stage->dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ? -1 : st.st_blocks * 512;
-}
-
 /* There is an old row only if the layer was suspect. */
 static int delete_old_row(struct commit *c, const char *chain_id, struct hw_err *e)
 {
@@ -347,26 +404,25 @@ static int delete_old_row(struct commit *c, const char *chain_id, struct hw_err 
 	return r;
 }
 
-static int insert_row(struct commit *c, const struct store_new_layer *layer, struct hw_err *e)
+int store_insert_layer(struct store *s, const struct store_layer *l, struct hw_err *e)
 {
-	const struct unpacked *u = layer->unpacked;
-	int64_t recipe = file_size(layer->stage, "recipe");
-	int64_t blob = file_size(layer->stage, "blob");
-	int64_t disk = u->disk + (recipe > 0 ? recipe : 0) + (blob > 0 ? blob : 0);
-	int64_t inodes = u->inodes + 2 + (recipe >= 0) + (blob >= 0); /* 2: HEX/ and root/ */
-
-	c->added.bytes += disk;
-	c->added.inodes += inodes;
-	c->added.layers++;
-	return db_run(c->s->db,
+	return db_run(s->db,
 		      "INSERT INTO layers (chain, diff, blob, blob_size, archive, content, disk,"
 		      " inodes, rebuildable, opaque, blob_kept, made)"
 		      " VALUES (?,?,?,?,?,?,?,?,?,?,?,?)",
-		      DB_VALUES(DB_TEXT(layer->chain_id), DB_TEXT(u->diff_id), DB_TEXT(layer->blob),
-				DB_INT(layer->blob_size), DB_INT(u->archive), DB_INT(u->content),
-				DB_INT(disk), DB_INT(inodes), DB_INT(u->rebuildable),
-				DB_INT(u->opaque), DB_INT(blob >= 0), DB_INT(time(NULL))),
+		      DB_VALUES(DB_TEXT(l->chain_id), DB_TEXT(l->diff_id), DB_TEXT(l->blob),
+				DB_INT(l->blob_size), DB_INT(l->archive), DB_INT(l->content),
+				DB_INT(l->disk), DB_INT(l->inodes), DB_INT(l->rebuildable),
+				DB_INT(l->opaque), DB_INT(l->blob_kept), DB_INT(time(NULL))),
 		      e);
+}
+
+static int insert_row(struct commit *c, const struct store_layer *row, struct hw_err *e)
+{
+	c->added.bytes += row->disk;
+	c->added.inodes += row->inodes;
+	c->added.layers++;
+	return store_insert_layer(c->s, row, e);
 }
 
 static int list_images(struct store *s, const char *chain_id, struct hw_strings *ids,
@@ -400,7 +456,7 @@ static int insert_rows(struct commit *c, struct hw_err *e)
 		r = delete_old_row(c, chain_id, e);
 		if (r < 0)
 			return r;
-		r = insert_row(c, &c->layers[i], e);
+		r = insert_row(c, &c->rows[i], e);
 		if (r < 0)
 			return r;
 		/* images that had lost this layer are complete again */
@@ -463,7 +519,9 @@ int store_layers_commit(struct store *s, const struct store_new_layer *layers, s
 	if (r < 0 || n == 0)
 		return r;
 	c.places = mem_new(n * sizeof(*c.places));
-	r = sync_stages(layers, n, e);
+	r = write_rows(&c, e);
+	if (r == 0)
+		r = sync_stages(layers, n, e);
 	if (r == 0)
 		r = commit_locked(&c, e);
 	if (store_delete_gone(s, &c.removal, &later) < 0)

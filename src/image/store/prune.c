@@ -75,6 +75,8 @@ int store_delete_layer_rows(struct store *s, const struct hw_strings *chains,
 {
 	int r;
 
+	if (s->lost) /* images that are not recovered yet may need them */
+		return 0;
 	for (size_t i = 0; i < chains->n; i++) {
 		AUTO(db_query_done) struct db_query q = { 0 };
 		const char *chain = chains->v[i];
@@ -220,9 +222,18 @@ int store_hold_layer(struct store_hold *h, const char *chain_id, struct hw_err *
 		count->holds++;
 		strings_add(&h->chains, chain_id);
 	}
-	if (store_is_suspect(h->store, chain_id))
-		return 0;
-	return store_layer_exists(h->store, chain_id, e);
+	r = store_layer_exists(h->store, chain_id, e);
+	if (r == 0 && h->store->lost) {
+		r = store_adopt_layer(h->store, chain_id, e);
+		if (r > 0 && store_load_usage(h->store, e) < 0)
+			return e->code;
+	}
+	if (r <= 0)
+		return r;
+	/* another program may have deleted the directory: the next commit replaces the layer */
+	if (!store_is_suspect(h->store, chain_id) && !store_has_directory(h->store, chain_id))
+		map_set(h->store->suspect, chain_id, h->store);
+	return store_is_suspect(h->store, chain_id) ? 0 : 1;
 }
 
 static int release_locked(struct store_hold *h, struct store_removal *removal, struct hw_err *e)

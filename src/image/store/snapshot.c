@@ -45,6 +45,15 @@ static struct store_image *image_from_row(struct db_query *q)
 	return image;
 }
 
+static bool has_pinned_name(const struct store *s, const struct store_image *image)
+{
+	for (size_t i = 0; i < s->pinned.n; i++)
+		if (strings_has(&image->tags, s->pinned.v[i]) ||
+		    strings_has(&image->digests, s->pinned.v[i]))
+			return true;
+	return false;
+}
+
 static int read_names(struct store *s, struct store_image *image, struct hw_err *e)
 {
 	AUTO(db_query_done) struct db_query q = { 0 };
@@ -56,8 +65,8 @@ static int read_names(struct store *s, struct store_image *image, struct hw_err 
 		const char *name = db_text(&q, 0);
 
 		strings_add(strchr(name, '@') ? &image->digests : &image->tags, name);
-		image->pinned = image->pinned || strings_has(&s->pinned, name);
 	}
+	image->pinned = has_pinned_name(s, image);
 	return r;
 }
 
@@ -184,19 +193,45 @@ void store_snapshot_publish(struct store *s, const struct store_snapshot **next)
 	slot_publish(&s->snapshot, &take_ptr(*next)->shared);
 }
 
-int store_pin(struct store *s, const struct hw_strings *names, struct hw_err *e)
+static struct store_image *image_copy(const struct store_image *image)
+{
+	struct store_image *copy = mem_copy(image, sizeof(*image));
+
+	shared_init(&copy->shared, image_free);
+	copy->tags = copy->digests = (struct hw_strings){ 0 };
+	for (size_t i = 0; i < image->tags.n; i++)
+		strings_add(&copy->tags, image->tags.v[i]);
+	for (size_t i = 0; i < image->digests.n; i++)
+		strings_add(&copy->digests, image->digests.v[i]);
+	copy->username = str_copy(image->username);
+	return copy;
+}
+
+/* Reads nothing from the database, so it cannot fail. */
+void store_pin(struct store *s, const struct hw_strings *names)
 {
 	STORE_LOCKED(s);
-	const struct store_snapshot *next = NULL;
-	int r;
+	AUTO(store_snapshot_put) const struct store_snapshot *now = store_snapshot_get(s);
+	struct store_snapshot *snap = snapshot_new(now->n);
+	const struct store_snapshot *next = snap;
 
 	hw_strings_free(&s->pinned);
 	for (size_t i = 0; i < names->n; i++)
 		strings_add(&s->pinned, names->v[i]);
-	r = store_snapshot_load(s, &next, e);
-	if (r == 0)
-		store_snapshot_publish(s, &next);
-	return r;
+	for (size_t i = 0; i < now->n; i++) {
+		const struct store_image *image = now->images[i];
+		bool pinned = has_pinned_name(s, image);
+
+		if (pinned == image->pinned) {
+			snap->images[snap->n++] = shared_ref(image);
+		} else {
+			struct store_image *copy = image_copy(image);
+
+			copy->pinned = pinned;
+			snap->images[snap->n++] = copy;
+		}
+	}
+	store_snapshot_publish(s, &next);
 }
 
 /* ---- finding ------------------------------------------------------------------ */

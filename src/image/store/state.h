@@ -8,8 +8,8 @@
  *	            never while a tree is written to disk or deleted.
  *	read_lock   protects the second database handle. Functions that only read use
  *	            that handle, so readers never wait for a commit.
- *	usage_lock  protects the usage. It is held for a few instructions, so readers never
- *	            wait for the disk.
+ *	usage_lock  protects the usage, and changes of .lost. It is held for a few
+ *	            instructions, so readers never wait for the disk.
  *
  * The snapshot is published in a slot, which needs none of them.
  */
@@ -25,13 +25,14 @@
 struct store {
 	pthread_mutex_t lock;
 	char *root;
-	int lock_fd, dir, layers, tmp, gone;
+	int lock_fd, dir, layers, images, tmp, gone;
 	struct db *db;
 	unsigned int next_number;    /* next unused name in tmp/ and gone/ */
 	unsigned int leftover_below; /* lower numbers in gone/ existed before the start */
 	struct map *held;	     /* maps a chain ID to a struct hold_count */
 	struct map *suspect;	     /* chain IDs of layers that the next commit replaces */
 	struct hw_strings pinned;
+	char *lost; /* why the database is not complete (recover.c); NULL: it is */
 
 	pthread_mutex_t read_lock;
 	struct db *reader; /* may be ahead of the snapshot by one commit */
@@ -61,9 +62,16 @@ AUTO_DEFINE(store_unlock, pthread_mutex_t);
 #define STORE_LOCKED(s)	 STORE_GUARD((s)->lock)
 #define STORE_READING(s) STORE_GUARD((s)->read_lock)
 
+struct store_removal; /* prune.c */
+
 /* The caller of the following functions holds the lock, unless stated otherwise. */
 
 /* ---- store.c ---- */
+extern const struct db_options store_db;
+int store_load_usage(struct store *s, struct hw_err *e);
+/* Move directories of layers and images that have no row to gone/. Return: 0; -ENODATA: see
+ * store_backup_check() */
+int store_remove_leftovers(struct store *s, struct store_removal *removal, struct hw_err *e);
 unsigned int store_next_number(struct store *s);
 void store_add_usage(struct store *s, int64_t bytes, int64_t inodes, int layers);
 /* Needs no lock. Return: 0 or -EINVAL */
@@ -94,14 +102,26 @@ void store_snapshot_publish(struct store *s, const struct store_snapshot **next)
 int store_find(const struct store_snapshot *snap, const char *text, bool damaged,
 	       const struct store_image **ret_image, struct hw_err *e);
 
+/* ---- image.c ---- */
+/* Return: 0; -EINVAL: not complete */
+int store_check_name(const char *name, struct hw_err *e);
+/* Insert the rows of an image from its files: a row that exists is not changed, and a name stays with
+ * the image that has it. Layers may be missing. */
+int store_insert_recovered(struct store *s, const struct store_new_image *image, struct hw_err *e);
+
 /* ---- layer.c ---- */
+#define STORE_LAYER_FILE "layer"
+int store_list_layers(struct store *s, struct hw_strings *ret_chains, struct hw_err *e);
+int store_insert_layer(struct store *s, const struct store_layer *layer, struct hw_err *e);
 /* Return: 1 if the layer exists; 0 if not; or negative errno */
 int store_layer_exists(struct store *s, const char *chain_id, struct hw_err *e);
 bool store_is_suspect(const struct store *s, const char *chain_id);
+/* Return: false if the files of a layer do not exist. Needs no lock. */
+bool store_has_directory(const struct store *s, const char *chain_id);
 
 /* ---- prune.c ---- */
 /*
- * Layers that are being removed. First their rows are deleted in a transaction, then their
+ * Layers and files of images that are being removed. First their rows are deleted in a transaction, then their
  * directories are moved to gone/, both under the lock. Last, the directories are deleted without
  * the lock.
  */
@@ -134,5 +154,56 @@ int store_list_abandoned(struct store *s, bool stale_only, struct hw_strings *ch
 int store_trim_stale(struct store *s, struct hw_err *e);
 
 bool store_is_held(const struct store *s, const char *chain_id);
+
+/* ---- backup.c ---- */
+/* Write the file of a layer to its directory. @flags: see file_replace(). Needs no lock. */
+int store_backup_layer(int dir, const struct store_layer *layer, unsigned flags, struct hw_err *e);
+/* Return: 1; 0: missing or malformed */
+int store_backup_read_layer(struct store *s, const char *chain_id, struct store_layer *ret_layer,
+			    struct hw_err *e);
+
+/* The files of an image. */
+struct store_backup {
+	struct buf manifest, config;
+	struct hw_strings names; /* complete */
+};
+void store_backup_done(struct store_backup *b);
+AUTO_VALUE_DEFINE(store_backup_done, struct store_backup);
+
+/* @hex: name of the directory. Return: 1; 0: missing or malformed; then *ret has the names that
+ * could be read. Needs no lock. */
+int store_backup_read(struct store *s, const char *hex, struct store_backup *ret, struct hw_err *e);
+bool store_backup_exists(const struct store *s, const char *id); /* needs no lock */
+/* Before a commit that adds an image: write its files, unless they exist. They are on disk on
+ * return. Called without the lock. */
+int store_backup_place(struct store *s, const struct store_new_image *image, const char *id,
+		       struct hw_err *e);
+/* Before a commit that changes an image: make its files agree with its rows, also on disk. */
+int store_backup_update(struct store *s, const char *id, struct hw_err *e);
+/* Before a commit that removes an image. */
+int store_backup_remove(struct store *s, const char *id, struct hw_err *e);
+/* After that commit. */
+void store_backup_delete(struct store *s, const char *id, struct store_removal *removal);
+/* After a change was rolled back. */
+void store_backup_restore(struct store *s, const struct hw_strings *ids);
+/* Move the files of images without a row to gone/. Return: 0; -ENODATA: rows were lost, so that
+ * nothing was moved */
+int store_backup_check(struct store *s, struct store_removal *removal, struct hw_err *e);
+/* Write missing files of all images and layers. Called without the lock. */
+int store_backup_all(struct store *s, struct hw_err *e);
+
+/* ---- recover.c ---- */
+#define STORE_OLD_DATABASE "images.db.damaged"
+int store_read_loss(struct store *s, struct hw_err *e); /* when the store is opened */
+/* From now on no layer is removed. */
+int store_set_lost(struct store *s, const char *why, struct hw_err *e);
+/* Rename a damaged or empty database, which must be closed, so that a new one is created. */
+int store_move_database(struct store *s, struct hw_err *e);
+/* Insert the row of a layer whose files exist. Return: 1; 0: not possible */
+int store_adopt_layer(struct store *s, const char *chain_id, struct hw_err *e);
+/* Insert the rows of an image from its files. Return: 1; 0: no files, or malformed; *ret_backup has
+ * what could be read */
+int store_recover_image(struct store *s, const char *hex, struct store_backup *ret_backup,
+			struct hw_err *e);
 
 #endif

@@ -6,6 +6,7 @@
  *        layer was being created or deleted when the daemon died) is moved to
  *        gone/, which costs one rename, and deleted by store_sweep(). A row without
  *        a directory is deleted: the images with that layer become damaged.
+ *        This holds only if the database is complete: otherwise see recover.c.
  */
 #include "image/store/store.h"
 
@@ -44,11 +45,12 @@ static const char *const store_schema[] = {
 	"CREATE INDEX image_names ON names (image);",
 };
 
-static const struct db_options store_db = {
+const struct db_options store_db = {
 	.migrations = store_schema,
 	.n_migrations = ARRAY_SIZE(store_schema),
 	.durable = true,
 	.busy_ms = STORE_BUSY_MS,
+	.check = true,
 };
 
 unsigned int store_next_number(struct store *s)
@@ -106,46 +108,51 @@ static int remove_stage(void *ctx, const struct file_entry *entry, struct hw_err
 	return store_move_to_gone(s, s->tmp, entry->name, &removal, e);
 }
 
+struct leftovers {
+	struct store *s;
+	struct store_removal *removal;
+};
+
 static int remove_layer_without_row(void *ctx, const struct file_entry *entry, struct hw_err *e)
 {
-	AUTO(store_removal_done) struct store_removal removal = { 0 };
 	autofree char *chain = str_printf("sha256:%s", entry->name);
-	struct store *s = ctx;
+	const struct leftovers *l = ctx;
 	int r;
 
-	r = store_layer_exists(s, chain, e);
+	r = store_layer_exists(l->s, chain, e);
 	if (r != 0)
 		return r < 0 ? r : 0;
-	return store_move_to_gone(s, s->layers, entry->name, &removal, e);
+	return store_move_to_gone(l->s, l->s->layers, entry->name, l->removal, e);
+}
+
+/* Images come first: their files may show that rows of layers were lost. */
+int store_remove_leftovers(struct store *s, struct store_removal *removal, struct hw_err *e)
+{
+	struct leftovers l = { s, removal };
+	int r;
+
+	r = store_backup_check(s, removal, e);
+	return r < 0 ? r : file_walk(s->layers, ".", remove_layer_without_row, &l, e);
 }
 
 static int delete_lost_layer_rows(struct store *s, struct hw_err *e)
 {
-	AUTO(hw_strings_free) struct hw_strings lost = { 0 };
-	AUTO(db_query_done) struct db_query q = { 0 };
+	AUTO(hw_strings_free) struct hw_strings chains = { 0 };
 	int r;
 
-	r = db_query(s->db, "SELECT chain FROM layers", DB_NO_VALUES, &q, e);
-	while (r >= 0 && (r = db_step(&q, e)) > 0) {
-		const char *chain = db_text(&q, 0);
-		bool valid = digest_is_sha256(chain);
-		autofree char *path = str_printf("%s/root", valid ? chain + strlen("sha256:") : "");
-
-		if (valid && faccessat(s->layers, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+	r = store_list_layers(s, &chains, e);
+	for (size_t i = 0; r == 0 && i < chains.n; i++) {
+		if (digest_is_sha256(chains.v[i]) && store_has_directory(s, chains.v[i]))
 			continue;
-		if (valid && errno != ENOENT)
-			return err_set(e, -errno, "access %s/layers/%s", s->root, path);
-		strings_add(&lost, chain);
-	}
-	db_query_done(&q);
-	for (size_t i = 0; r == 0 && i < lost.n; i++)
 		r = db_run(s->db, "DELETE FROM layers WHERE chain = ?",
-			   DB_VALUES(DB_TEXT(lost.v[i])), e);
+			   DB_VALUES(DB_TEXT(chains.v[i])), e);
+	}
 	return r;
 }
 
 static int remove_incomplete(struct store *s, struct hw_err *e)
 {
+	AUTO(store_removal_done) struct store_removal removal = { 0 };
 	int r;
 
 	r = file_walk(s->gone, ".", skip_used_number, s, e);
@@ -159,8 +166,13 @@ static int remove_incomplete(struct store *s, struct hw_err *e)
 	 * directory exists without root/. */
 	if (r == 0)
 		r = delete_lost_layer_rows(s, e);
-	if (r == 0)
-		r = file_walk(s->layers, ".", remove_layer_without_row, s, e);
+	if (r == 0 && !s->lost)
+		r = store_remove_leftovers(s, &removal, e);
+	if (r == -ENODATA) {
+		struct hw_err why = *e;
+
+		r = store_set_lost(s, why.msg, e);
+	}
 	s->leftover_below = s->next_number;
 	return r < 0 ? err_ctx(e, "remove incomplete data from %s", s->root) : 0;
 }
@@ -182,7 +194,9 @@ int store_sweep(struct store *s, struct hw_err *e)
 	int r;
 
 	r = file_walk(s->gone, ".", sweep_entry, s, e);
-	return r < 0 ? r : store_trim_stale(s, e);
+	if (r == 0)
+		r = store_trim_stale(s, e);
+	return r < 0 ? r : store_backup_all(s, e);
 }
 
 /* ---- opening ------------------------------------------------------------------- */
@@ -221,6 +235,9 @@ static int open_directories(struct store *s, struct hw_err *e)
 	r = open_directory(s, "layers", 0700, &s->layers, e);
 	if (r < 0)
 		return r;
+	r = open_directory(s, "images", 0700, &s->images, e);
+	if (r < 0)
+		return r;
 	r = open_directory(s, "tmp", 0700, &s->tmp, e);
 	if (r < 0)
 		return r;
@@ -233,18 +250,59 @@ static int open_directories(struct store *s, struct hw_err *e)
 	return fsync(s->dir) < 0 ? err_set(e, -errno, "sync %s", s->root) : 0;
 }
 
-static int open_database(struct store *s, struct hw_err *e)
+static int stop_at_entry(void *ctx, const struct file_entry *entry, struct hw_err *e)
 {
-	autofree char *path = str_printf("%s/images.db", s->root);
+	(void)ctx;
+	(void)entry;
+	(void)e;
+	return 1;
+}
+
+/* Return: 1 if there are layers or images; 0 if not */
+static int has_content(struct store *s, struct hw_err *e)
+{
 	int r;
 
-	r = db_open(path, &store_db, &s->db, e);
+	r = file_walk(s->layers, ".", stop_at_entry, NULL, e);
+	return r == 0 ? file_walk(s->images, ".", stop_at_entry, NULL, e) : r;
+}
+
+static int open_file(struct store *s, bool must_exist, struct hw_err *e)
+{
+	autofree char *path = str_printf("%s/images.db", s->root);
+	struct db_options options = store_db;
+	int r;
+
+	options.must_exist = must_exist;
+	r = db_open(path, &options, &s->db, e);
 	if (r == -ENOSPC && store_delete_reserve(s))
-		r = db_open(path, &store_db, &s->db, e);
+		r = db_open(path, &options, &s->db, e);
+	return r;
+}
+
+static int open_database(struct store *s, struct hw_err *e)
+{
+	int r;
+
+	r = store_read_loss(s, e);
+	if (r == 0)
+		r = has_content(s, e);
+	if (r < 0)
+		return r;
+	r = open_file(s, r > 0 && !s->lost, e);
+	if (r == -ENODATA || r == -EUCLEAN) {
+		struct hw_err why = *e;
+
+		r = store_set_lost(s, why.msg, e);
+		if (r == 0)
+			r = store_move_database(s, e);
+		if (r == 0)
+			r = open_file(s, false, e);
+	}
 	return r < 0 ? r : db_open_reader(s->db, store_db.busy_ms, &s->reader, e);
 }
 
-static int load_usage(struct store *s, struct hw_err *e)
+int store_load_usage(struct store *s, struct hw_err *e)
 {
 	AUTO(db_query_done) struct db_query q = { 0 };
 	int r;
@@ -253,10 +311,12 @@ static int load_usage(struct store *s, struct hw_err *e)
 		     &q, e);
 	if (r == 0)
 		r = db_step(&q, e);
-	if (r > 0)
-		s->usage =
-			(struct store_usage){ db_int(&q, 0), db_int(&q, 1), (size_t)db_int(&q, 2) };
-	return r < 0 ? r : 0;
+	if (r < 0)
+		return r;
+	pthread_mutex_lock(&s->usage_lock);
+	s->usage = (struct store_usage){ db_int(&q, 0), db_int(&q, 1), (size_t)db_int(&q, 2) };
+	pthread_mutex_unlock(&s->usage_lock);
+	return 0;
 }
 
 AUTO_DEFINE(store_close, struct store);
@@ -272,7 +332,7 @@ int store_open(const char *root, struct store **ret_store, struct hw_err *e)
 	pthread_mutex_init(&s->usage_lock, NULL);
 	slot_init(&s->snapshot, NULL);
 	s->root = str_copy(root);
-	s->lock_fd = s->dir = s->layers = s->tmp = s->gone = -1;
+	s->lock_fd = s->dir = s->layers = s->images = s->tmp = s->gone = -1;
 	s->held = map_new(free);
 	s->suspect = map_new(NULL);
 	r = open_directories(s, e);
@@ -281,7 +341,7 @@ int store_open(const char *root, struct store **ret_store, struct hw_err *e)
 	if (r == 0)
 		r = remove_incomplete(s, e);
 	if (r == 0)
-		r = load_usage(s, e);
+		r = store_load_usage(s, e);
 	if (r == 0)
 		r = store_snapshot_load(s, &all, e);
 	if (r < 0)
@@ -302,7 +362,9 @@ void store_close(struct store *s)
 	map_free(s->held);
 	map_free(s->suspect);
 	hw_strings_free(&s->pinned);
+	free(s->lost);
 	mem_close_fd(&s->layers);
+	mem_close_fd(&s->images);
 	mem_close_fd(&s->tmp);
 	mem_close_fd(&s->gone);
 	mem_close_fd(&s->dir);

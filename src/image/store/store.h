@@ -10,16 +10,22 @@
  *	ROOT/layers/HEX/root/      files of a layer, in the format of an overlayfs layer
  *	ROOT/layers/HEX/recipe     recipe to rebuild its archive (fetch/recipe/recipe.h)
  *	ROOT/layers/HEX/blob       its archive as received, if blobs are kept
+ *	ROOT/layers/HEX/layer      its row in the database (backup.c)
+ *	ROOT/images/HEX/           manifest, configuration and names of an image (backup.c)
  *	ROOT/tmp/N/                stage: a layer that is being unpacked
  *	ROOT/gone/N/               directory that is being deleted
  *	ROOT/reserve               occupies disk space for the database (state.h)
  *	ROOT/empty/                empty directory, for mounts (mount.h)
+ *	ROOT/needs-recovery        exists while rows are lost (see store_recover())
+ *	ROOT/images.db.damaged     the database before that
  *
  * Rules: incomplete data is never visible. A layer is written to disk (syncfs())
  *        before it is moved into place; it is in place before its row is added to
- *        the database; all layers of an image are added before the image. Removal
- *        is in the reverse order. Directories without a row are incomplete and are
+ *        the database; all layers of an image, and then its files, are there before
+ *        the image is added. Removal is in the reverse order. Directories without a row are incomplete and are
  *        removed when the store is opened; this reads only the directory names.
+ *        If the database is new, empty or damaged although there are layers or images,
+ *        nothing is removed, and store_recover() rebuilds it.
  *        All functions are thread-safe. Changes are serialized, but slow
  *        operations (writing to disk, deleting trees) run outside the lock.
  *        Readers use the published snapshot and never wait for a change.
@@ -49,15 +55,38 @@ int store_open(const char *root, struct store **ret_store, struct hw_err *e);
 void store_close(struct store *s);
 
 /* Delete the data that was incomplete when the store was opened, and layers that were left by failed
- * pulls more than a day ago (see holds below). May take long. To be called once. */
+ * pulls more than a day ago (see holds below); write the files of images and layers that an older
+ * version has stored (backup.c). May take long. To be called once. */
 int store_sweep(struct store *s, struct hw_err *e);
 
 const char *store_root(const struct store *s); /* an absolute path */
 
-/* Mark the images with these complete names as pinned, and no other images. Return: 0, or
- * negative errno if the images cannot be read again: then the change may stay invisible until
- * the next start */
-int store_pin(struct store *s, const struct hw_strings *names, struct hw_err *e);
+/*
+ * A store whose database was lost or damaged can be opened, and has no images. Until store_recover()
+ * images can be pulled and removed, but no layer is removed: a pull uses the layers that it finds.
+ */
+
+/* Return: why store_recover() is needed, to be freed by the caller; NULL: it is not needed. Never
+ * waits for the disk. */
+char *store_loss(struct store *s);
+
+struct store_recovery {
+	bool lost;		   /* false: nothing was lost, so nothing was done */
+	size_t layers;		   /* layers that are in the store now */
+	size_t unknown_layers;	   /* directories without a file "layer"; were removed */
+	struct hw_strings missing; /* names of images that were lost, or that lack a layer */
+};
+
+void store_recovery_done(struct store_recovery *r);
+
+AUTO_VALUE_DEFINE(store_recovery_done, struct store_recovery);
+
+/* Rebuild the database from the files of layers and images. If it is interrupted, call it again.
+ * Return: 0 and a result, to be released with store_recovery_done() */
+int store_recover(struct store *s, struct store_recovery *ret, struct hw_err *e);
+
+/* Mark the images with these complete names as pinned, now and later, and no other images. */
+void store_pin(struct store *s, const struct hw_strings *names);
 
 /* ---- snapshots for readers --------------------------------------------------- */
 
@@ -112,14 +141,13 @@ struct store_new_image {
 };
 
 /*
- * Add an image, whose layers must be in the store, or add names to an existing image. If a name
- * belongs to another image, the name is moved to this image; the other image keeps its remaining
- * names. The change is on disk on return. @ret_id may be NULL. Return: 0; -ENOENT: a layer is
- * missing; -EBADMSG: the configuration is malformed;
- * -EINVAL: a name is not complete
+ * Add images, whose layers must be in the store, or add names to existing images: all of them, or on
+ * failure none. If a name belongs to another image, the name is moved; the other image keeps its
+ * remaining names. The change is on disk on return. Return: 0; -ENOENT: a layer is missing;
+ * -EBADMSG: a configuration is malformed; -EINVAL: a name is not complete
  */
-int store_image_add(struct store *s, const struct store_new_image *image, char ret_id[DIGEST_TEXT],
-		    struct hw_err *e);
+int store_images_add(struct store *s, const struct store_new_image *images, size_t n,
+		     char (*ret_ids)[DIGEST_TEXT], struct hw_err *e);
 
 /* Remove an image with all its names, and all layers that no other image has and that are not held.
  * @text is the same as for store_snapshot_find(), but damaged images are found too. Return: 1 if
@@ -209,7 +237,8 @@ struct store_hold;
 
 struct store_hold *store_hold_new(struct store *s); /* holds no layer yet */
 /* Hold a layer from now on, whether or not it exists. Return: 1 if it exists; 0 if it does not
- * exist yet, or is suspect */
+ * exist yet, is suspect, or its files were deleted by another program: then the next commit of the
+ * layer replaces it */
 int store_hold_layer(struct store_hold *h, const char *chain_id, struct hw_err *e);
 /* Release a hold. Removes layers whose images were removed during the hold. If that fails, they
  * stay until store_trim(). NULL is allowed. */

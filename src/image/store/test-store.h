@@ -25,6 +25,12 @@
 
 #define DIGEST_A "sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 
+/* Takes the digest and the size of the configuration. */
+#define TEST_MANIFEST                                                                              \
+	"{\"schemaVersion\":2,\"mediaType\":\"application/vnd.oci.image.manifest.v1+json\","       \
+	"\"config\":{\"mediaType\":\"application/vnd.oci.image.config.v1+json\","                  \
+	"\"digest\":\"%s\",\"size\":%zu},\"layers\":[]}"
+
 struct test_store {
 	char path[64];
 	struct store *store;
@@ -181,19 +187,27 @@ static inline char *make_config(const char *user, const char *const *texts)
 	return buf_take(&b);
 }
 
+static inline char *make_manifest(const char *config)
+{
+	char digest[DIGEST_TEXT];
+
+	digest_of(config, strlen(config), digest);
+	return str_printf(TEST_MANIFEST, digest, strlen(config));
+}
+
 static inline int store_image(struct test_store *p, const char *user, const char *const *texts,
 			      const char *const *names, char ret_id[DIGEST_TEXT], struct hw_err *e)
 {
-	autofree char *config = make_config(user, texts);
-	struct store_new_image image = { .manifest = "{}",
-					 .manifest_len = 2,
+	autofree char *config = make_config(user, texts), *manifest = make_manifest(config);
+	struct store_new_image image = { .manifest = manifest,
+					 .manifest_len = strlen(manifest),
 					 .config = config,
 					 .config_len = strlen(config),
 					 .names = names };
 
 	while (names && names[image.n_names])
 		image.n_names++;
-	return store_image_add(p->store, &image, ret_id, e);
+	return store_images_add(p->store, &image, 1, (char(*)[DIGEST_TEXT])ret_id, e);
 }
 
 /* Stores the layers and then the image. */

@@ -5,7 +5,9 @@
 #include "image/store/verify.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/str.h"
 #include "image/protocol/job.h"
@@ -41,6 +43,20 @@ static int run_hawser_layer(const char *const *argv, const struct verify_options
 	return 0;
 }
 
+/* Adds a missing file of the layer's directory to the report, so that a lost layer does not end the
+ * verification. Return: whether the file exists, or another error is left to hawser-layer */
+static bool find_file(const char *dir, const char *name, struct verify_report *report)
+{
+	autofree char *path = str_printf("%s/%s", dir, name), *text = NULL;
+
+	if (faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT)
+		return true;
+	text = str_printf("%s: missing", name);
+	strings_add(&report->damaged, text);
+	report->n_damaged++;
+	return false;
+}
+
 int verify_layer(struct store *s, const struct store_layer *layer, const struct verify_options *how,
 		 struct verify_report *ret_report, struct hw_err *e)
 {
@@ -49,8 +65,14 @@ int verify_layer(struct store *s, const struct store_layer *layer, const struct 
 	const char *const files[] = { how->program, "verify", dir, NULL };
 	const char *const blob[] = { how->program, "verify-blob", dir, layer->blob, NULL };
 	AUTO(verify_report_done) struct verify_report report = { 0 };
-	int r = layer->rebuildable ? run_hawser_layer(files, how, &report, e) : 0;
+	bool complete;
+	int r = 0;
 
+	complete = find_file(dir, "root", &report);
+	if (layer->rebuildable)
+		complete = find_file(dir, "recipe", &report) && complete;
+	if (layer->rebuildable && complete)
+		r = run_hawser_layer(files, how, &report, e);
 	if (r == 0 && layer->blob_kept)
 		r = run_hawser_layer(blob, how, &report, e);
 	if (r < 0)

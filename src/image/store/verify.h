@@ -4,6 +4,7 @@
  *
  * What:  runs hawser-layer, which hashes every file of a layer and compares digests
  *        and metadata with the recipe. If the blob was kept, its digest is checked too.
+ *        A missing directory, recipe or blob is reported as damage.
  * Rules: the files of a layer that is not rebuildable are not verified: members of
  *        its archive replaced each other, so its recipe lists files that no longer
  *        exist. An empty report about such a layer does not mean that its files
