@@ -143,7 +143,8 @@ static const int common_calls[] = {
 	SYS_getpid,
 	SYS_gettid,
 	SYS_tgkill,
-	SYS_clock_gettime,
+	SYS_clock_gettime, /* these are needed if the vDSO cannot read the clock */
+	SYS_gettimeofday,
 	SYS_getrandom,
 	SYS_exit,
 	SYS_exit_group,

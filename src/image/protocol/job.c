@@ -62,7 +62,7 @@ const struct hw_field job_fields[] = {
 	{ "keep_blobs", HW_BOOL, HW_AT(struct fetch_job, keep_blobs),
 	  .help = "also keep the blobs of layers that can be rebuilt" },
 	{ "keep_open", HW_BOOL, HW_AT(struct fetch_job, unconfined),
-	  .help = "do not confine the unpacker" },
+	  .help = "do not confine the processes of hawser-fetch" },
 	{ 0 },
 };
 

@@ -100,7 +100,7 @@ struct fetch_job {
 	int64_t request_bytes;	   /* bytes of a blob per request */
 	uint32_t uid;		   /* user ID of the fetcher */
 	bool keep_blobs;	   /* also keep the blobs of layers that can be rebuilt */
-	bool unconfined;	   /* do not confine the unpacker; sanitizers need this */
+	bool unconfined;	   /* do not confine the processes; sanitizers need this */
 };
 
 /* PLAN: an entry for each layer of the manifest, the lowest first */
