@@ -239,7 +239,8 @@ struct hw_exec {
 	/* Return: 0 with the plugin's path in @ret_path (malloc()ed), or a negative errno */
 	int (*find)(void *ctx, const char *plugin, const char *const *dirs, char **ret_path,
 		    struct hw_err *e);
-	/* Return: 0 if the plugin ran, with any exit status; or a negative errno */
+	/* Return: 0 if the plugin ran, with any exit status; or a negative errno, then *e is passed
+	 * on unchanged */
 	int (*run)(void *ctx, const struct hw_run *run, struct hw_ran *ret_ran, struct hw_err *e);
 };
 

@@ -46,7 +46,8 @@ enum version_family version_family(const char *version)
 	return VERSION_FAMILY_NONE;
 }
 
-/* Up to three numbers separated by dots; missing ones are 0. */
+/* Up to three numbers separated by dots; missing ones are 0. As in upstream, they may be negative:
+ * its plugin noop supports "0.-42.0". */
 static int version_parse(const char *version, int ret_parts[3], struct hw_err *e)
 {
 	const char *p = version = version_or_oldest(version);
@@ -55,7 +56,7 @@ static int version_parse(const char *version, int ret_parts[3], struct hw_err *e
 	for (size_t i = 0; i < 3; i++) {
 		autofree char *part = p ? str_ncopy(p, strcspn(p, ".")) : str_copy("0");
 
-		if (!str_to_int64(part, 0, INT_MAX, &n))
+		if (!str_to_int64(part, INT_MIN, INT_MAX, &n))
 			return err_text(e, -EINVAL,
 					"invalid version \"%s\": \"%s\" is not a number", version,
 					part);

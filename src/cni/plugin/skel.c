@@ -342,9 +342,12 @@ static int check_verb_version(const struct skel_frame *f, const struct verb *ver
 	if (order < 0)
 		return err_cni(e, HW_CNI_INCOMPATIBLE_VERSION, "config version does not allow %s",
 			       verb->name);
-	for (size_t i = 0; versions[i]; i++)
-		if (version_at_least(versions[i], f->call.version))
+	for (size_t i = 0; versions[i]; i++) {
+		if (hw_version_compare(versions[i], f->call.version, &order, e) < 0)
+			return err_recode(e, HW_CNI_DECODE_FAILURE);
+		if (order >= 0)
 			return 0;
+	}
 	return err_cni(e, HW_CNI_INCOMPATIBLE_VERSION, "plugin version does not allow %s",
 		       verb->name);
 }

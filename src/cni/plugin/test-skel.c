@@ -141,6 +141,25 @@ static void bad_versions(void **state)
 	assert_calls("");
 }
 
+/* As in upstream, entries after the first one that is new enough are not parsed. */
+static void unparsable_own_version(void **state)
+{
+	static const char *const first[] = { "0.-42.0", "0.x", "1.1.0", NULL }, *const last[] = {
+		"1.1.0", "0.x", NULL
+	};
+	struct fixture *f = *state;
+
+	plugin.versions = first;
+	for (const char *const *verb = (const char *const[]){ "CHECK", "GC", "STATUS", NULL };
+	     *verb; verb++)
+		expect_error(f, *verb, CONF("1.1.0"), HW_CNI_DECODE_FAILURE,
+			     "invalid version \"0.x\": \"x\" is not a number");
+	assert_calls("");
+	expect_success(f, "ADD", CONF("1.1.0"));
+	plugin.versions = last;
+	expect_success(f, "GC", CONF("1.1.0"));
+}
+
 static void no_version(void **state)
 {
 	struct fixture *f = *state;
@@ -343,6 +362,8 @@ int main(void)
 		TEST("skel: a missing or invalid network name is refused", bad_names),
 		TEST("skel: a version that is unsupported or lacks the verb is refused",
 		     bad_versions),
+		TEST("skel: an unparsable entry in the plugin's own versions fails with code 6",
+		     unparsable_own_version),
 		TEST("skel: a missing version means 0.1.0", no_version),
 		TEST("skel: a wrong type in the configuration fails with code 7 and names the key",
 		     bad_field),

@@ -97,12 +97,35 @@ static int run_with_busy_retry(const struct proc *p, struct proc_result *ret, st
 	}
 }
 
+/* Sets the error of a plugin that was not started or was killed. */
+static int error_from_run(int r, int64_t started, struct hw_err *e)
+{
+	double seconds = (double)(time_now() - started) / 1e9;
+
+	switch (r) {
+	case -ETIMEDOUT:
+		return err_text(e, r,
+				"netplugin failed with no error message: timed out after %.1f s",
+				seconds);
+	case -ECANCELED:
+		return err_text(e, r,
+				"netplugin failed with no error message: cancelled after %.1f s",
+				seconds);
+	case -EFBIG:
+		return err_text(e, r, "netplugin failed: output exceeds %d MiB, killed",
+				PROC_OUTPUT_MAX >> 20);
+	default:
+		return err_ctx(e, "netplugin failed with no error message");
+	}
+}
+
 static int run_program(const struct hw_run *run, bool same_group, struct hw_ran *ret_ran,
 		       struct hw_err *e)
 {
 	AUTO(proc_result_done) struct proc_result result = { 0 };
 	struct proc p = { 0 };
 	struct hw_run copy;
+	int64_t started = time_now();
 	int r;
 
 	r = cni_copy_struct(&copy, sizeof(copy), run, "struct hw_run", e);
@@ -120,7 +143,7 @@ static int run_program(const struct hw_run *run, bool same_group, struct hw_ran 
 	p.deadline = copy.deadline_ns ? copy.deadline_ns : TIME_NEVER;
 	r = run_with_busy_retry(&p, &result, e);
 	if (r < 0)
-		return r;
+		return error_from_run(r, started, e);
 	ret_ran->status = result.status;
 	ret_ran->output_len = result.output.len;
 	ret_ran->output = buf_take(&result.output);
@@ -229,28 +252,6 @@ static int error_from_reply(const struct hw_ran *ran, struct hw_err *e)
 	return err_cni(e, HW_CNI_UNKNOWN, "netplugin failed with no error message: %s", why);
 }
 
-/* Sets the error of a plugin that was not started or was killed. */
-static int error_from_run(int r, int64_t started, struct hw_err *e)
-{
-	double seconds = (double)(time_now() - started) / 1e9;
-
-	switch (r) {
-	case -ETIMEDOUT:
-		return err_text(e, r,
-				"netplugin failed with no error message: timed out after %.1f s",
-				seconds);
-	case -ECANCELED:
-		return err_text(e, r,
-				"netplugin failed with no error message: cancelled after %.1f s",
-				seconds);
-	case -EFBIG:
-		return err_text(e, r, "netplugin failed: output exceeds %d MiB, killed",
-				PROC_OUTPUT_MAX >> 20);
-	default:
-		return err_ctx(e, "netplugin failed with no error message");
-	}
-}
-
 /* Return: true if the output is an error object and not a result. An ADD that prints an error
  * object has failed, even with exit status 0. */
 static bool is_error_object(const char *output, size_t len)
@@ -300,17 +301,14 @@ int exec_call(const struct exec_call *call, char **ret_output, size_t *ret_len, 
 		.stderr_through = call->stderr_mode == HW_STDERR_THROUGH,
 	};
 	bool custom = call->exec && call->exec->run;
-	int64_t started = time_now();
 	int r;
 
 	r = custom ? call->exec->run(call->exec->ctx, &run, &ran, e)
 		   : run_program(&run, call->same_group, &ran, e);
-	if (r < 0)
-		r = error_from_run(r, started, e);
-	else if (ran.status || (str_equal(call->env.command, "ADD") &&
-				is_error_object(ran.output, ran.output_len)))
+	if (r >= 0 && (ran.status || (str_equal(call->env.command, "ADD") &&
+				      is_error_object(ran.output, ran.output_len))))
 		r = error_from_reply(&ran, e);
-	else if (call->stderr_mode == HW_STDERR_AFTER && ran.errors_len)
+	else if (r >= 0 && call->stderr_mode == HW_STDERR_AFTER && ran.errors_len)
 		copy_to_stderr(ran.errors, ran.errors_len);
 	free(ran.errors);
 	if (r < 0) {

@@ -565,6 +565,33 @@ static void custom_exec(void **state)
 	free(a.output);
 }
 
+static int failing_run(void *ctx, const struct hw_run *run, struct hw_ran *ret_ran,
+		       struct hw_err *e)
+{
+	(void)run, (void)ret_ran;
+	hw_err_cni(e, 123, "refused by the caller");
+	hw_err_details(e, "d");
+	return e->code = *(const int *)ctx;
+}
+
+static void custom_run_fails(void **state)
+{
+	int code;
+	const struct hw_exec exec = { sizeof(exec), &code, NULL, failing_run };
+	struct exec_call call = call_of("/nowhere");
+	struct answer a = { 0 };
+
+	(void)state;
+	call.exec = &exec;
+	for (const int *c = (const int[]){ -EACCES, -ETIMEDOUT, -ECANCELED, -EFBIG, 0 }; *c; c++) {
+		code = *c;
+		assert_int_equal(exec_call(&call, &a.output, &a.len, &a.e), code);
+		assert_string_equal(a.e.msg, "refused by the caller");
+		assert_string_equal(a.e.details, "d");
+		assert_int_equal(hw_err_wire(&a.e), 123);
+	}
+}
+
 static const struct CMUnitTest tests[] = {
 	PLACE_TEST("exec: if a plugin is not found, libcni's error is returned", find_refuses),
 	PLACE_TEST("exec: the first regular file is found, even through a symbolic link and if not "
@@ -609,6 +636,7 @@ static const struct CMUnitTest tests[] = {
 		results),
 	PLACE_TEST("exec: truncated and malformed results are refused", invalid_results),
 	PLACE_TEST("exec: find() and run() that the caller provides are used", custom_exec),
+	PLACE_TEST("exec: an error of the caller's run() is passed on unchanged", custom_run_fails),
 };
 
 int main(void)
