@@ -146,7 +146,7 @@ static void do_remove(struct request *r, char **words)
 	struct hw_err e;
 
 	(void)r;
-	puts(store_image_remove(store, words[2], &e) == 0 ? "removed" : "not removed");
+	puts(store_image_remove(store, words[2], &e) > 0 ? "removed" : "not removed");
 }
 
 static void do_usage(struct request *r, char **words)

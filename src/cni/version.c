@@ -46,8 +46,8 @@ enum version_family version_family(const char *version)
 	return VERSION_FAMILY_NONE;
 }
 
-/* Up to three numbers separated by dots; missing ones are 0. A number may be negative, as in libcni: upstream's
- * plugin noop lists "0.-42.0". */
+/* Up to three numbers separated by dots; missing ones are 0. As in upstream, they may be negative:
+ * its plugin noop supports "0.-42.0". */
 static int version_parse(const char *version, int ret_parts[3], struct hw_err *e)
 {
 	const char *p = version = version_or_oldest(version);

@@ -144,9 +144,9 @@ static void bad_versions(void **state)
 /* As in upstream, entries after the first one that is new enough are not parsed. */
 static void unparsable_own_version(void **state)
 {
-	static const char *const first[] = { "0.x", "1.1.0", NULL }, *const last[] = { "1.1.0",
-										       "0.x",
-										       NULL };
+	static const char *const first[] = { "0.-42.0", "0.x", "1.1.0", NULL }, *const last[] = {
+		"1.1.0", "0.x", NULL
+	};
 	struct fixture *f = *state;
 
 	plugin.versions = first;

@@ -683,8 +683,7 @@ static const struct CMUnitTest tests[] = {
 	PLACE_TEST("run: ADD and DEL wait for a GC and fail with code 11 on timeout; CHECK does "
 		   "not wait",
 		   waits_for_a_gc),
-	PLACE_TEST("run: ADD and DEL wait for a call of the same attachment and fail with code 11 "
-		   "on timeout",
+	PLACE_TEST("run: ADD and DEL wait for a call of the same attachment, and fail on timeout",
 		   waits_for_same_attachment),
 	PLACE_TEST("run: ADD, CHECK and DEL accept a single plugin's configuration", single_plugin),
 	PLACE_TEST("run: errors of a single plugin have no prefix", single_errors_are_bare),
