@@ -20,7 +20,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-/* true in a build with a sanitizer, which keeps freed memory and reserves terabytes */
+/* true in a build with a sanitizer, which reserves terabytes of memory */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define MEM_SANITIZED true
 #elif defined(__has_feature)

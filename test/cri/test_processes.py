@@ -3,6 +3,7 @@
 test_processes.py - the rights of the daemon's helper processes, while they run
 
 What:  pulls stop in the middle of a layer, so all processes of the pull wait while they are examined.
+Not:   a build with a sanitizer, which has no memory limits.
 """
 import contextlib
 import os
@@ -18,7 +19,7 @@ pytest.importorskip("grpc", reason="python3-grpcio is not installed")
 from cridaemon import BUILD, Daemon
 from fetching import (ARCHITECTURE, CONFIG, FETCH, JOB, Image, Puller, StalledImage, children_of, status_of, to_json)
 from hawsercli import HAWSER, environment
-from layers import END, SANITIZED, member
+from layers import END, member
 from waiting import LONG, wait_until
 
 FETCH_UID = 54321
@@ -172,7 +173,6 @@ def documented():
     return {row[0]: row[1:-1] for row in rows}
 
 
-@pytest.mark.skipif(SANITIZED, reason="a build with a sanitizer has no memory limits")
 def test_security_md_describes_the_processes_as_they_are(server, tmp_path):
     with (pulling(tmp_path, server, config="fetch-uid: %d\n" % FETCH_UID) as pids, loading(tmp_path) as reader,
           verifying(tmp_path) as layer):

@@ -2,7 +2,8 @@
 """
 test_fetch_confined.py - what the processes of a pull hold while they run: secrets, rights, limits
 
-The registry stops in the middle of a layer, so all processes of the pull wait while they are examined.
+The registry stops in the middle of a layer, so all processes of the pull wait while they are examined. A build with
+a sanitizer differs in all of this.
 """
 import contextlib
 import json
@@ -17,7 +18,6 @@ import pytest
 
 from fetching import (ARCHITECTURE, CONFIG, FAILED, PLAN, PROGRESS, Image, Puller, Server, StalledImage, children_of,
                       make_authority, status_of, tls_context, to_json)
-from layers import SANITIZED
 from waiting import LONG
 
 SECRET = "correct-horse-battery-staple"
@@ -66,7 +66,6 @@ def has_in_memory(pid, text):
     return any(text.encode() in part for part in memory_of(pid))
 
 
-@pytest.mark.skipif(SANITIZED, reason="ASan quarantines freed memory, and its shadow memory is too large to read")
 @pytest.mark.parametrize("key", ["password", "identity_token", "registry_token"])
 def test_only_the_fetcher_has_credentials_in_its_memory(key, stalled):
     pull = stalled(username="user", **{key: SECRET})
@@ -75,7 +74,6 @@ def test_only_the_fetcher_has_credentials_in_its_memory(key, stalled):
     assert not has_in_memory(pull.unpacker, SECRET)
 
 
-@pytest.mark.skipif(SANITIZED, reason="sanitizers need more system calls than the filters allow")
 @pytest.mark.parametrize("name", ["supervisor", "fetcher", "unpacker"])
 def test_every_process_of_a_pull_has_a_seccomp_filter(name, stalled):
     status = status_of(getattr(stalled(), name))
