@@ -5,6 +5,7 @@
 #ifndef CNI_PLUGIN_ATTACH_H
 #define CNI_PLUGIN_ATTACH_H
 
+#include "cni/plugin/record.h"
 #include "cni/plugin/skel.h"
 
 /*
@@ -23,6 +24,10 @@ int attach_status(struct skel_frame *f, struct hw_err *e);
 
 /* Removes the record before DEL ends, for a plugin that must do so while it holds a lock of its own. */
 int attach_remove_record(struct hw_call *call, struct hw_err *e);
+
+/* Does the network namespace in which the recorded attachment was made still exist? Also true if that
+ * cannot be found out. */
+bool attach_has_netns(const struct record *r);
 
 /*
  * For `hawser-plugin repair`: calls repair() for each recorded attachment of these plugins, the
