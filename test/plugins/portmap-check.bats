@@ -29,7 +29,7 @@ load portmap
 	before=$(nft list ruleset)
 	for harm in "flush ruleset" "flush table inet hawser" "flush map inet hawser anyport4" "flush map inet hawser port4" \
 		"flush map inet hawser anymark6" "flush map inet hawser anycond4" "flush set inet hawser own6" \
-		"flush set inet hawser hostip4" \
+		"flush set inet hawser claimed" \
 		"flush chain inet hawser snat5" "flush chain inet hawser snatbits" \
 		"flush chain inet hawser $(nft list chains inet | grep -o 'cond_[0-9a-f]*')"; do
 		nft "$harm"
@@ -44,31 +44,48 @@ load portmap
 	[ "$(seen outside one 192.0.2.1 tcp)" = 192.0.2.2 ]
 }
 
-# as_0.1.0: change the elements of c1's ports to what 0.1.0 wrote: their owner is the attachment, and the sets
-# hostip4 and hostip6 are empty
-as_0.1.0() {
-	local attachment container
-	attachment=$(hawser-plugin rules --json | jq -r 'first(.[] | select(.ifname and .containerID == "c1")).owner')
-	container=$(hawser-plugin rules --json | jq -r 'first(.[] | select(.ifname == null and .containerID == "c1")).owner')
-	nft list ruleset | sed "s/$container/$attachment/; /set hostip/,/}/{/elements/d}" >/tmp/conf.old
-	nft flush ruleset
-	nft -f /tmp/conf.old
-}
-
-@test "portmap: repair takes over ports that 0.1.0 added" {
-	some='{"hostPort":81,"containerPort":80,"protocol":"tcp","hostIP":"192.0.2.3"}'
+@test "portmap: repair gives a port back to the older of two containers" {
 	pod c1 one
 	pod c2 two
-	add c1 "$tcp" "$some"
-	before=$(nft list ruleset)
-	as_0.1.0
-	[ "$(nft list ruleset)" != "$before" ]
-	run add c2 "$tcp"
-	fails_with "host port 8080/tcp is taken by container c1, interface eth0, *"
+	add c1 "$tcp" "$udp"
+	nft flush ruleset
+	add c2 "${tcp/\}/,\"hostIP\":\"192.0.2.3\"\}}" "${tcp/\}/,\"hostIP\":\"192.0.2.1\"\}}" "$udp"
+	run ! hawser-plugin repair
+	[[ "$output" == *"repair container c2 interface eth0 of network net: host port 8080/"*" is taken by container c1, interface eth0, network net; "* ]]
+	[ "$(owned_ports)" = "anyport4 tcp . 8080 : 10.7.0.2 . 80 anyport4 udp . 8080 : 10.7.0.2 . 80" ]
+	check c1 "$tcp" "$udp"
+	del c2
 	run -0 hawser-plugin repair
-	[ "$(nft list ruleset)" = "$before" ]
-	check c1 "$tcp" "$some"
-	as_0.1.0
+	check c1 "$tcp" "$udp"
 	del c1
 	[ "$(ours)" = "[]" ]
+}
+
+@test "portmap: repair leaves a port to the younger of two containers if the namespace of the older no longer exists" {
+	pod c1 one
+	pod c2 two
+	add c1 "$tcp"
+	nft flush ruleset
+	add c2 "$tcp"
+	ip netns del one
+	run ! hawser-plugin repair
+	[[ "$output" == *"host port 8080/tcp is taken by container c2, "* ]]
+	check c2 "$tcp"
+}
+
+@test "portmap: repair gives a port back to the older of two attachments of a container" {
+	pod c1 one
+	second ADD c1
+	add c1 "$tcp"
+	nft flush ruleset
+	second ADD c1 "$tcp"
+	[ "$(owned_ports)" = "anyport4 tcp . 8080 : 10.8.0.2 . 80" ]
+	for _ in 1 2; do
+		run -0 hawser-plugin repair
+		[ "$(owned_ports)" = "anyport4 tcp . 8080 : 10.7.0.2 . 80" ]
+		check c1 "$tcp"
+		second CHECK c1 "$tcp"
+	done
+	del c1
+	[ "$(owned_ports)" = "anyport4 tcp . 8080 : 10.8.0.2 . 80" ]
 }

@@ -74,3 +74,46 @@ call_c1() {
 	[ "$(ours)" = "[]" ]
 	rm -f /tmp/won.*
 }
+
+# thousand CONTAINER: print the configuration of a container with 1000 ports
+thousand() {
+	with "$1" | jq -c '.runtimeConfig.portMappings = [range(1000) | {hostPort: (. + 20000), containerPort: 80, protocol: "tcp"}]'
+}
+
+@test "portmap: ADD and DEL of a thousand ports succeed while another program changes nftables all the time" {
+	pod c1 one
+	second ADD c1
+	pod c2 two
+	add c2 "$tcp" # loads the rules
+	# without bats' descriptor 3, so that a failed test does not wait for these programs
+	nft -i < <(yes "add table ip foreign; delete table ip foreign" 3>&-) >/dev/null 2>&1 3>&- &
+	changer=$!
+	# Without the changes, each call takes less than a second.
+	thousand c1 >/tmp/conf.thousand
+	call_timed() { CNI_COMMAND=$1 CNI_CONTAINERID=c1 CNI_NETNS=/run/netns/one CNI_IFNAME=$2 timeout 60 "$plugins/portmap" <"$3" >/dev/null; }
+	call_timed ADD eth0 /tmp/conf.thousand
+	call_timed CHECK eth0 /tmp/conf.thousand
+	prev=/tmp/net.c1.2 thousand c1 | jq -c '.name = "net2"' >/tmp/conf.shared
+	call_timed ADD eth1 /tmp/conf.shared
+	call_timed DEL eth0 /tmp/conf.thousand
+	[ "$(owned_ports | grep -o ': 10.8.0.2 ' | wc -l)" = 1000 ]
+	call_timed DEL eth1 /tmp/conf.shared
+	kill "$changer"
+	[ "$(owned_ports)" = "anyport4 tcp . 8080 : 10.7.0.3 . 80" ]
+}
+
+@test "portmap: DEL removes its record while it holds the lock on the container's ports" {
+	need strace
+	pod c1 one
+	add c1 "$tcp"
+	record=$(find /run/hawser/attachments/portmap -type f)
+	with c1 >/tmp/conf.traced
+	CNI_COMMAND=DEL CNI_CONTAINERID=c1 CNI_NETNS=/run/netns/one CNI_IFNAME=eth0 ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 \
+		strace -e trace=openat,flock,unlinkat,close -o /tmp/net.trace "$plugins/portmap" </tmp/conf.traced
+	[ ! -e "$record" ]
+	lock=$(sed -n 's|^openat(.*/locks/portmap-container-.* = \([0-9]*\)$|\1|p' /tmp/net.trace)
+	# between the lock and its release: the removal of the record
+	sed -n "/^flock($lock, LOCK_EX/,/^close($lock)/p" /tmp/net.trace >/tmp/net.locked
+	grep -q "^close($lock)" /tmp/net.locked
+	grep -q "^unlinkat(.*$record.* = 0$" /tmp/net.locked
+}

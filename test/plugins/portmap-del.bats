@@ -26,7 +26,7 @@ load portmap
 	add c2 "$udp"
 	ours >/tmp/net.others
 	add c1 "$tcp"
-	[ "$(ours | jq -r 'map(sub(" .*"; "")) | unique | join(" ")')" = "anymark4 anymark6 anyport4 anyport6 self4 self6 snatall4 snatall6" ]
+	[ "$(ours | jq -r 'map(sub(" .*"; "")) | unique | join(" ")')" = "anymark4 anymark6 anyport4 anyport6 claimed self4 self6 snatall4 snatall6" ]
 	rm -rf /run/hawser/attachments/portmap
 	call portmap DEL c1 "" "$(jq -c ".runtimeConfig.portMappings = [$tcp]" /tmp/conf)"
 	diff <(ours) /tmp/net.others

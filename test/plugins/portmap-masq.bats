@@ -11,7 +11,7 @@ load portmap
 	pod c1 one
 	add c1 "$tcp"
 	[ "$(cat /proc/sys/net/ipv4/conf/cni0/route_localnet)" = 0 ]
-	[ "$(ours)" = '["anyport4 tcp . 8080 : 10.7.0.2 . 80","anyport6 tcp . 8080 : fd07::2 . 80"]' ]
+	[ "$(ours)" = '["anyport4 tcp . 8080 : 10.7.0.2 . 80","anyport6 tcp . 8080 : fd07::2 . 80","claimed tcp . 8080"]' ]
 	[ "$(seen outside one 192.0.2.1 tcp)" = 192.0.2.2 ]
 	unseen host one 127.0.0.1 tcp
 }

@@ -88,7 +88,7 @@ load portmap
 	add c1 "$tcp"
 	rm -rf /run/hawser/attachments/portmap
 	run add c2 "$tcp"
-	fails_with "host port 8080/tcp is taken by an attachment whose record is missing; if its container no longer exists, this frees the port: nft 'delete element inet hawser anyport4 { tcp . 8080 }; delete element inet hawser anyport6 { tcp . 8080 }; delete element inet hawser anymark4 { tcp . 8080 }; delete element inet hawser anymark6 { tcp . 8080 }'"
+	fails_with "host port 8080/tcp is taken by an attachment whose record is missing; if its container no longer exists, this frees the port: nft 'delete element inet hawser anyport4 { tcp . 8080 }; delete element inet hawser anyport6 { tcp . 8080 }; delete element inet hawser anymark4 { tcp . 8080 }; delete element inet hawser anymark6 { tcp . 8080 }; delete element inet hawser claimed { tcp . 8080 }'"
 	jq -r .msg <<<"$output" | sed -n 's/.*: \(nft .*\)/\1/p' | bash
 	[ "$(ours)" = "[]" ]
 	add c2 "$tcp"
@@ -102,8 +102,54 @@ load portmap
 	rm -rf /run/hawser/attachments/portmap
 	run add c2 "$tcp"
 	jq -r .msg <<<"$output" | sed -n 's/.*: \(nft .*\)/\1/p' | bash
-	[ "$(ours | jq -r 'map(sub(" .*"; "")) | join(" ")')" = "port4 cond4 mark4" ]
+	[ "$(ours | jq -r 'map(sub(" .*"; "")) | join(" ")')" = "port4 cond4 mark4 claimed" ]
 	[[ "$(owned_ports)" == "port4 udp . 192.0.2.3 . 8080 : "* ]]
 	add c2 "$tcp"
 	[ "$(seen outside two 192.0.2.3 tcp)" = 192.0.2.2 ]
+}
+
+@test "portmap: DEL releases a port number that several containers have on different addresses, after the last of them" {
+	pod c1 one
+	pod c2 two
+	add c1 "${tcp/\}/,\"hostIP\":\"192.0.2.1\"\}}"
+	add c2 "${tcp/\}/,\"hostIP\":\"192.0.2.3\"\}}" "${tcp/\}/,\"hostIP\":\"fd99::1\"\}}"
+	check c1 "${tcp/\}/,\"hostIP\":\"192.0.2.1\"\}}"
+	del c2
+	check c1 "${tcp/\}/,\"hostIP\":\"192.0.2.1\"\}}"
+	run add c2 "$tcp"
+	fails_with "host port 8080/tcp is taken by container c1, *"
+	add c2 "${tcp/\}/,\"hostIP\":\"::\"\}}" # the other family
+	del c1
+	run add c1 "${tcp/\}/,\"hostIP\":\"fd99::1\"\}}"
+	fails_with "host port 8080/tcp is taken by container c2, *"
+	del c2
+	[ "$(ours)" = "[]" ]
+	add c1 "$tcp"
+	[ "$(ours | jq -c 'map(select(startswith("claimed")))')" = '["claimed tcp . 8080"]' ]
+}
+
+# requests CONTAINER MAPPING...: print how many messages ADD sends
+requests() {
+	with "$@" >/tmp/conf.traced
+	CNI_COMMAND=ADD CNI_CONTAINERID=$1 CNI_NETNS=/run/netns/$(netns "$1") CNI_IFNAME=eth0 \
+		ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 strace -f -e trace=sendto,sendmsg -o /tmp/net.trace "$plugins/portmap" \
+		</tmp/conf.traced >/dev/null
+	grep -c AF_NETLINK /tmp/net.trace
+}
+
+@test "portmap: ADD sends the same number of messages, however many host addresses have ports" {
+	need strace
+	pod c1 one
+	pod c2 two
+	add c1 "$udp" # loads the rules
+	before=$(requests c2 "$tcp")
+	del c1
+	del c2
+	many=()
+	for i in {1..30}; do many+=("{\"hostPort\":$((9000 + i)),\"containerPort\":80,\"protocol\":\"tcp\",\"hostIP\":\"192.0.2.$i\"}"); done
+	add c1 "${many[@]}"
+	[ "$(requests c2 "$tcp")" = "$before" ]
+	del c2
+	del c1
+	[ "$(ours)" = "[]" ]
 }

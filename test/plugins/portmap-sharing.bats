@@ -143,7 +143,7 @@ load portmap
 	add c1 "$tcp"
 	second ADD c1 "$some"
 	[ "$(owned_ports)" = "anyport4 tcp . 8080 : 10.7.0.2 . 80 port4 tcp . 192.0.2.3 . 8080 : 10.8.0.2 . 80" ]
-	[ "$(sharing)" = 0 ]
+	[ "$(sharing)" = 1 ] # so that a DEL of either leaves the claim to the other
 	check c1 "$tcp"
 	second CHECK c1 "$some"
 	del c1
@@ -175,4 +175,61 @@ load portmap
 	second ADD c1 "${tcp/\}/,\"hostIP\":\"192.0.2.1\"\}}"
 	del c1
 	[[ "$(owned_ports)" == "port4 tcp . 192.0.2.1 . 8080 : 10.8.0.2 . 80 "* ]]
+}
+
+@test "portmap: an ADD that fails leaves the ports and claims of another attachment of the container" {
+	pod c1 one
+	pod c2 two
+	second ADD c1
+	add c1 "$tcp"
+	add c2 "$udp"
+	run second ADD c1 "$tcp" "$udp"
+	fails_with "host port 8080/udp is taken by container c2, *"
+	check c1 "$tcp"
+	run add c2 "${tcp/\}/,\"hostIP\":\"192.0.2.1\"\}}"
+	fails_with "*call DEL first" # of c2's first ADD
+	del c2
+	run add c2 "${tcp/\}/,\"hostIP\":\"192.0.2.1\"\}}"
+	fails_with "host port 8080/tcp is taken by container c1, *"
+	del c1
+	[ "$(ours)" = "[]" ]
+}
+
+@test "portmap: DEL creates only chains of attachments that get a port" {
+	pod c1 one
+	second ADD c1
+	conf '{"conditionsV4":["ip saddr 192.0.2.2"]}'
+	add c1 "$tcp"
+	conf '{"conditionsV4":["ip saddr 192.0.2.9"]}'
+	second ADD c1 "$tcp"
+	for chain in $(nft list chains inet | grep -o 'cond_[0-9a-f]*'); do nft flush chain inet hawser "$chain"; done
+	second DEL c1 "$tcp" # does not have the port
+	! nft list ruleset | grep 'ip saddr 192.0.2' || false
+	second ADD c1 "$tcp"
+	for chain in $(nft list chains inet | grep -o 'cond_[0-9a-f]*'); do nft flush chain inet hawser "$chain"; done
+	del c1
+	[ "$(nft list ruleset | grep -c 'ip saddr 192.0.2.9')" = 1 ]
+	! nft list ruleset | grep 'ip saddr 192.0.2.2' || false
+	second CHECK c1 "$tcp"
+}
+
+@test "portmap: a port is neither shared with nor transferred to an attachment whose namespace no longer exists" {
+	pod c1 one
+	second ADD c1
+	add c1 "$tcp" "$udp"
+	# The pod was restarted with the same ID: eth1 has a new namespace.
+	ip netns add new
+	jq -c '.name = "net2"' /tmp/conf >/tmp/conf.2
+	restarted() { ifname=eth1 call portmap "$1" c1 new "$(conf=/tmp/conf.2 prev=/tmp/net.c1.2 with c1 "${@:2}")"; }
+	restarted ADD "$udp"
+	[ "$(owned_ports)" = "anyport4 tcp . 8080 : 10.7.0.2 . 80 anyport4 udp . 8080 : 10.7.0.2 . 80" ]
+	restarted DEL "$udp"
+	ip netns del one
+	restarted ADD "$udp"
+	[ "$(owned_ports)" = "anyport4 tcp . 8080 : 10.7.0.2 . 80 anyport4 udp . 8080 : 10.8.0.2 . 80" ]
+	restarted CHECK "$udp"
+	restarted DEL "$udp" # does not transfer the port back
+	[ "$(owned_ports)" = "anyport4 tcp . 8080 : 10.7.0.2 . 80" ]
+	del c1
+	[ "$(ours)" = "[]" ]
 }

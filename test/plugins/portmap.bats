@@ -42,7 +42,7 @@ load portmap
 	pod c1 one
 	add c1 "$tcp"
 	nft list ruleset | grep -cE '^\s+(chain|meta|ct|ip|dnat|fib)' >/tmp/lines
-	[ "$(ours)" = '["anyport4 tcp . 8080 : 10.7.0.2 . 80","anyport6 tcp . 8080 : fd07::2 . 80","anymark4 tcp . 8080 : jump snat13","anymark6 tcp . 8080 : jump snat13"]' ]
+	[ "$(ours)" = '["anyport4 tcp . 8080 : 10.7.0.2 . 80","anyport6 tcp . 8080 : fd07::2 . 80","anymark4 tcp . 8080 : jump snat13","anymark6 tcp . 8080 : jump snat13","claimed tcp . 8080"]' ]
 	[ "$(near)" = '["10.7.0.2","fd07::2"]' ]
 	pod c2 two
 	add c2 '{"hostPort":81,"containerPort":81,"protocol":"sctp"}' '{"hostPort":82,"containerPort":81,"protocol":"UDP"}'
@@ -59,7 +59,7 @@ load portmap
 		{hostPort: (. + 20000), containerPort: (. + 1), protocol: ("tcp", "udp")}]' \
 		--slurpfile prev /tmp/net.c1 /tmp/conf >/tmp/conf.many
 	call portmap ADD c1 one "$(</tmp/conf.many)" >/dev/null
-	[ "$(ours | jq length)" = 8000 ]
+	[ "$(ours | jq length)" = 10000 ]
 	call portmap CHECK c1 one "$(</tmp/conf.many)"
 	[ "$(seen outside one 192.0.2.1 udp 20999 1000)" = 192.0.2.2 ]
 	call portmap DEL c1 one "$(</tmp/conf.many)"
@@ -106,7 +106,7 @@ load portmap
 		conf "{\"backend\":\"$backend\"}"
 		add c1 "$tcp" "$tcp"
 		check c1 "$tcp" "$tcp"
-		[ "$(ours | jq length)" = 4 ]
+		[ "$(ours | jq length)" = 5 ]
 		[ "$(seen outside one 192.0.2.1 tcp)" = 192.0.2.2 ]
 		del c1 "$tcp"
 	done
@@ -120,7 +120,7 @@ load portmap
 		for i in $order; do mappings+=("${every[i]}"); done
 		add c1 "${mappings[@]}"
 		check c1 "${mappings[@]}"
-		[ "$(ours | jq length)" = 4 ]
+		[ "$(ours | jq length)" = 5 ]
 		del c1 "${mappings[@]}"
 		[ "$(ours)" = "[]" ]
 	done

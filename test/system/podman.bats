@@ -66,7 +66,7 @@ teardown() {
 state() {
 	state_links
 	state_netns
-	state_files /run/hawser /var/lib/cni | grep -v -e last_reserved_ip -e locks/portmap-container- || true
+	state_files /run/hawser /var/lib/cni | grep -v -e last_reserved_ip -e locks/portmap- || true
 	rules
 }
 

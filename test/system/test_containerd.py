@@ -61,7 +61,7 @@ OUTSIDE = """
 STATE = """
     source test/state.bash
     state_links; state_netns; state_nft; state_processes
-    state_files /run/hawser /var/lib/cni | grep -v -e last_reserved_ip -e locks/portmap-container-"""
+    state_files /run/hawser /var/lib/cni | grep -v -e last_reserved_ip -e locks/portmap-"""
 
 
 def shell(script):

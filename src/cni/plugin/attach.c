@@ -195,6 +195,13 @@ static int is_same_netns(const struct record *r, const char *path, struct hw_err
 	       (!cookie || !r->netns_cookie || cookie == r->netns_cookie);
 }
 
+bool attach_has_netns(const struct record *r)
+{
+	struct hw_err ignored;
+
+	return is_same_netns(r, r->netns, &ignored) != 0;
+}
+
 /* A plugin with records but nothing to delete needs no del(). */
 static int call_del(const struct hw_plugin *plugin, struct hw_call *call, struct hw_err *e)
 {

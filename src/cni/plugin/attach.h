@@ -5,6 +5,7 @@
 #ifndef CNI_PLUGIN_ATTACH_H
 #define CNI_PLUGIN_ATTACH_H
 
+#include "cni/plugin/record.h"
 #include "cni/plugin/skel.h"
 
 /*
@@ -27,6 +28,10 @@ int attach_remove_record(struct hw_call *call, struct hw_err *e);
 /* Return: the namespace that the runtime sent, also if call->netns is "" because another network has
  * a record of the interface; "": none */
 const char *attach_requested_netns(const struct hw_call *call);
+
+/* Does the network namespace in which the recorded attachment was made still exist? Also true if that
+ * cannot be found out. */
+bool attach_has_netns(const struct record *r);
 
 /*
  * For `hawser-plugin repair`: calls repair() for each recorded attachment of these plugins, the

@@ -136,11 +136,16 @@ static int add_rules_once(struct nft *nft, const struct forward *forward, struct
 
 int forward_add_rules(struct nft *nft, const struct forward *forward, struct hw_err *e)
 {
-	int r = -ERESTART;
+	struct nft_retry retry = nft_retry_start();
 
-	for (int tries = 0; r == -ERESTART && tries < TRIES; tries++)
-		r = add_rules_once(nft, forward, e);
-	return r < 0 ? r : 0;
+	for (;;) {
+		int r = add_rules_once(nft, forward, e);
+		if (r != -ERESTART)
+			return r < 0 ? r : 0;
+		r = nft_retry_wait(&retry, e);
+		if (r < 0)
+			return r;
+	}
 }
 
 #define REMOVE_RULES "remove rules from chain FORWARD of the filter table"

@@ -11,6 +11,8 @@
  *        an older version never replaces a newer one. Each version also has a chain
  *        "versionN" with one rule. If the chain has its rule, version N or a newer
  *        one is loaded and has not been flushed.
+ *        Version 1 had no set "claimed". The transaction that loads the rules adds the
+ *        ports that already exist to it.
  *        The chain of a network is created before the first element that jumps to
  *        it. Its name is a hash of the network. An element of masq4 or near4 maps a
  *        pod's address to the chain of the pod's network, so a packet is compared
@@ -180,6 +182,35 @@ int nft_can_load(struct nft *nft, enum nft_table table, struct hw_err *e)
 	return nftables_open(&lib, e);
 }
 
+static int append_port(void *ctx, const struct nft_elem *elem, struct hw_err *e)
+{
+	struct nft_elem claim = nft_elem(NFT_INET, "claimed", NFT_OWNED);
+	struct buf *text = ctx;
+	char key[NFT_ELEM_TEXT];
+
+	(void)e;
+	/* Of the port's key, which may have an address in between, keep protocol and port. */
+	claim.key = elem->key;
+	memcpy(claim.key.v + 4, elem->key.v + elem->key.len - 4, 4);
+	claim.key.len = 8;
+	buf_printf(text,
+		   "add element inet " NFT_TABLE " claimed { %s comment \"" NFT_SEVERAL "\" }\n",
+		   nft_elem_format(&claim, key));
+	return 0;
+}
+
+/* The ruleset file, with a claim for each port that exists. A claim that exists stays as it is. */
+static int ruleset_text(struct nft *nft, enum nft_table table, struct buf *text, struct hw_err *e)
+{
+	static const char *const maps[] = { "anyport4", "anyport6", "port4", "port6" };
+	int r = 0;
+
+	buf_printf(text, "%s", rulesets[table].text);
+	for (size_t i = 0; r >= 0 && table == NFT_INET && i < ARRAY_SIZE(maps); i++)
+		r = nft_list(nft, table, maps[i], append_port, text, e);
+	return r;
+}
+
 /*
  * Loads the rules again after another program has flushed some of their chains or the set
  * "version". The transaction first creates the number of the next version. This fails, and nothing
@@ -207,11 +238,14 @@ static int reload(struct nft *nft, enum nft_table table, struct hw_err *e)
 
 int nft_load(struct nft *nft, enum nft_table table, struct hw_err *e)
 {
+	AUTO(buf_done) struct buf text = { 0 };
 	struct hw_err ignored;
 
 	int r = is_loaded(nft, table, e);
 	if (r == 0) {
-		r = nft_run(rulesets[table].text, e);
+		r = ruleset_text(nft, table, &text, e);
+		if (r >= 0)
+			r = nft_run(text.data, e);
 		/* Another process may have loaded the rules first, or the chains were flushed. */
 		if (r < 0 && is_loaded(nft, table, &ignored) > 0)
 			r = 0;
@@ -332,11 +366,24 @@ static int is_complete(struct nft *nft, enum nft_table table, struct hw_err *e)
 	return 1;
 }
 
+/* Is an older version loaded, which has not been flushed? The next ADD, or repair, replaces it. */
+static int is_older_loaded(struct nft *nft, enum nft_table table, struct hw_err *e)
+{
+	int r = has_version(nft, table, rulesets[table].version, e);
+
+	if (r != 0)
+		return r < 0 ? r : 0;
+	r = has_version(nft, table, 1, e);
+	return r <= 0 ? r : has_rules(nft, table, "version1", e);
+}
+
 int nft_check_rules(struct nft *nft, enum nft_table table, struct hw_err *e)
 {
 	int r;
 
 	r = is_complete(nft, table, e);
+	if (r == 0)
+		r = is_older_loaded(nft, table, e);
 	if (r == 0)
 		return err_text(e, -ENOENT,
 				"nftables table %s " NFT_TABLE

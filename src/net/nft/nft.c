@@ -5,7 +5,8 @@
  * How:   the kernel deletes an element by its key, whatever its owner is. So the
  *        owner is read first, and the batch carries the number of the generation in
  *        which it was read. If anything has changed since then, the kernel rejects
- *        the batch (-ERESTART), and everything is read again.
+ *        the batch (-ERESTART), and everything is read again. nft_change() does
+ *        without the generation: its caller's lock excludes other changes.
  *        The first try to add elements reads nothing, because the elements usually do
  *        not exist yet.
  * Rules: a batch that fails changes nothing.
@@ -15,19 +16,21 @@
 #include <errno.h>
 #include <linux/netfilter/nf_tables.h>
 #include <linux/netfilter/nfnetlink.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/str.h"
 #include "net/nft/elem.h"
 #include "net/nft/wire.h"
 
-#define TRIES 2000 /* a try fails only if another process has just succeeded */
+#define GET_CHUNK 32 /* the replies fit into the socket's buffer, at up to 5 KB each */
+#define DEL_CHUNK 64 /* a chunk is read and deleted much faster than other programs change rules */
+#define TRIES	  3  /* another program may delete the table after the rules were loaded */
 
 /* ---- read -------------------------------------------------------------------------------- */
 
-struct elem_reader {
-	struct nft_elem *elem; /* in: the set to read; if .each is NULL, out: the element */
-	bool found;
+struct elem_list {
+	const struct nft_elem *set; /* an element of the set to read */
 	int (*each)(void *ctx, const struct nft_elem *elem, struct hw_err *e);
 	void *ctx;
 	bool failed; /* each() did, and its error needs no context */
@@ -35,7 +38,7 @@ struct elem_reader {
 
 static int decode_elems(void *ctx, const struct nlmsghdr *m, struct hw_err *e)
 {
-	struct elem_reader *reader = ctx;
+	struct elem_list *list = ctx;
 	const struct nlattr *attr, *item;
 	int r = 0;
 
@@ -43,20 +46,70 @@ static int decode_elems(void *ctx, const struct nlmsghdr *m, struct hw_err *e)
 		if (mnl_attr_get_type(attr) != NFTA_SET_ELEM_LIST_ELEMENTS)
 			continue;
 		mnl_attr_for_each_nested(item, attr) {
-			struct nft_elem found = nft_elem(reader->elem->table, reader->elem->set,
-							 reader->elem->mode);
+			struct nft_elem found =
+				nft_elem(list->set->table, list->set->set, list->set->mode);
 
 			if (r < 0)
 				break;
 			nft_elem_decode(item, &found);
-			if (reader->each) {
-				r = reader->each(reader->ctx, &found, e);
-				reader->failed = r < 0;
-			} else {
-				*reader->elem = found;
-				reader->found = true;
-			}
+			r = list->each(list->ctx, &found, e);
+			list->failed = r < 0;
 		}
+	}
+	return r;
+}
+
+/* Requests of one exchange, and where their replies go */
+struct elem_requests {
+	const struct nft_elem *v;
+	struct nft_elem *ret_v;
+	uint32_t first; /* sequence number of the request for v[0] */
+};
+
+static int copy_elem(void *ctx, const struct nft_elem *elem, struct hw_err *e)
+{
+	(void)e;
+	*(struct nft_elem *)ctx = *elem;
+	return 0;
+}
+
+static int decode_requested(void *ctx, const struct nlmsghdr *m, struct hw_err *e)
+{
+	const struct elem_requests *requests = ctx;
+	uint32_t i = m->nlmsg_seq - requests->first;
+	struct elem_list list = { .set = &requests->v[i],
+				  .each = copy_elem,
+				  .ctx = &requests->ret_v[i] };
+
+	return decode_elems(&list, m, e);
+}
+
+static int get_chunk(struct nft *nft, const struct nft_elem *v, size_t n, struct nft_elem *ret_v,
+		     struct hw_err *e)
+{
+	struct elem_requests requests = { v, ret_v, nft_start_requests(nft) };
+
+	for (size_t i = 0; i < n; i++) {
+		struct nlmsghdr *m =
+			nft_start_message(nft, NFT_MSG_GETSETELEM, 0, nft_family(v[i].table));
+
+		nft_elem_encode(m, &v[i], NULL);
+		nft_end_message(nft, m);
+		ret_v[i].key.len = 0;
+	}
+	int r = nft_send_requests(nft, decode_requested, &requests, e);
+	return r < 0 ? err_ctx(e, "read nftables set %s", v[0].set) : 0;
+}
+
+int nft_get_all(struct nft *nft, const struct nft_elem *v, size_t n, struct nft_elem *ret_v,
+		struct hw_err *e)
+{
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < n; i += GET_CHUNK) {
+		size_t rest = n - i;
+
+		r = get_chunk(nft, v + i, rest < GET_CHUNK ? rest : GET_CHUNK, ret_v + i, e);
 	}
 	return r;
 }
@@ -64,17 +117,11 @@ static int decode_elems(void *ctx, const struct nlmsghdr *m, struct hw_err *e)
 int nft_get(struct nft *nft, const struct nft_elem *elem, struct nft_elem *ret_elem,
 	    struct hw_err *e)
 {
-	struct nlmsghdr *m = nft_start_request(nft, NFT_MSG_GETSETELEM, 0, nft_family(elem->table));
-	struct nft_elem found = *elem;
-	struct elem_reader reader = { .elem = &found };
-	int r;
+	struct nft_elem found;
 
-	nft_elem_encode(m, elem, NULL);
-	r = nft_send_request(nft, m, decode_elems, &reader, e);
-	if (r == -ENOENT || (r == 0 && !reader.found))
-		return 0;
-	if (r < 0)
-		return err_ctx(e, "read nftables set %s", elem->set);
+	int r = get_chunk(nft, elem, 1, &found, e);
+	if (r < 0 || !nft_elem_exists(&found))
+		return r;
 	*ret_elem = found;
 	return 1;
 }
@@ -86,15 +133,15 @@ int nft_list(struct nft *nft, enum nft_table table, const char *set,
 	struct nlmsghdr *m =
 		nft_start_request(nft, NFT_MSG_GETSETELEM, NLM_F_DUMP, nft_family(table));
 	struct nft_elem in = nft_elem(table, set, NFT_OWNED);
-	struct elem_reader reader = { .elem = &in, .each = each, .ctx = ctx };
+	struct elem_list list = { .set = &in, .each = each, .ctx = ctx };
 	int r;
 
 	mnl_attr_put_strz(m, NFTA_SET_ELEM_LIST_TABLE, NFT_TABLE);
 	mnl_attr_put_strz(m, NFTA_SET_ELEM_LIST_SET, set);
-	r = nft_send_request(nft, m, decode_elems, &reader, e);
+	r = nft_send_request(nft, m, decode_elems, &list, e);
 	if (r == -ENOENT || (r < 0 && nft_is_unsupported(nft)))
 		return 0;
-	return r < 0 && !reader.failed ? err_ctx(e, "list nftables set %s", set) : r;
+	return r < 0 && !list.failed ? err_ctx(e, "list nftables set %s", set) : r;
 }
 
 /* ---- change --------------------------------------------------------------------------------- */
@@ -130,36 +177,42 @@ static bool is_as_wanted(const struct nft_elem *wanted, const struct nft_elem *t
 	       nft_elem_same_data(there, wanted);
 }
 
-/* The existing elements that contain the first and the last address of a wanted element. A missing
+/* The existing elements that contain the first and the last address of each wanted element. A missing
  * element has an empty key. If both are the same element, last is empty. */
 struct existing {
-	struct nft_elem first, last;
+	struct nft_elem *first, *last;
 };
 
-static bool exists(const struct nft_elem *elem)
+static void existing_done(struct existing *existing)
 {
-	return elem->key.len > 0;
+	free(existing->first);
+	free(existing->last);
 }
+AUTO_VALUE_DEFINE(existing_done, struct existing);
 
-static int read_existing(struct nft *nft, const struct nft_elem *elem,
+static int read_existing(struct nft *nft, const struct nft_elem *v, size_t n,
 			 struct existing *ret_existing, struct hw_err *e)
 {
-	struct nft_elem last = *elem;
+	struct nft_elem *first = mem_new(n * sizeof(*first)), *last = mem_new(n * sizeof(*last));
 
-	*ret_existing = (struct existing){ 0 };
-	int r = nft_get(nft, elem, &ret_existing->first, e);
-	if (r < 0 || !elem->end.len)
-		return r;
-	last.key = last.end;
-	r = nft_get(nft, &last, &ret_existing->last, e);
-	if (r > 0 && !memcmp(&ret_existing->first.key, &ret_existing->last.key, sizeof(last.key)))
-		ret_existing->last.key.len = 0;
+	*ret_existing = (struct existing){ first, last };
+	int r = nft_get_all(nft, v, n, first, e);
+	for (size_t i = 0; r >= 0 && i < n; i++) {
+		struct nft_elem end = v[i];
+
+		if (!end.end.len)
+			continue;
+		end.key = end.end;
+		r = nft_get(nft, &end, &last[i], e);
+		if (r > 0 && !memcmp(&first[i].key, &last[i].key, sizeof(end.key)))
+			last[i].key.len = 0;
+	}
 	return r;
 }
 
 static void put_del(struct nft *nft, const struct nft_elem *elem)
 {
-	if (!exists(elem))
+	if (!nft_elem_exists(elem))
 		return;
 	put_elem(nft, NFT_MSG_DELSETELEM, 0, elem, NULL);
 	nft->deleted = true;
@@ -167,20 +220,18 @@ static void put_del(struct nft *nft, const struct nft_elem *elem)
 
 /* Puts what makes the element exist as wanted into the batch. Return: false if nothing is needed */
 static bool put_change(struct nft *nft, const struct nft_elem *elem, const char *owner,
-		       const struct existing *existing)
+		       const struct nft_elem *there, const struct nft_elem *last)
 {
-	const struct nft_elem *there = &existing->first;
-
 	if (elem->mode == NFT_GONE) {
-		if (!exists(there) || !str_equal(there->owner, owner_of(elem, owner)))
+		if (!nft_elem_exists(there) || !str_equal(there->owner, owner_of(elem, owner)))
 			return false;
 		put_del(nft, there);
 		return true;
 	}
-	if (exists(there) && is_as_wanted(elem, there, owner))
+	if (nft_elem_exists(there) && is_as_wanted(elem, there, owner))
 		return false;
 	put_del(nft, there);
-	put_del(nft, &existing->last);
+	put_del(nft, last);
 	put_new(nft, elem, owner);
 	return true;
 }
@@ -197,21 +248,19 @@ static int commit_elems(struct nft *nft, const struct nft_elem *first, struct hw
 	return err_ctx(e, "add %s to nftables set %s", nft_elem_format(first, text), first->set);
 }
 
-/* Changes nothing and returns -ERESTART if @generation is not the current one. */
+/* Changes nothing and returns -ERESTART if @generation is not the current one. @generation: 0: any */
 static int change_at(struct nft *nft, uint32_t generation, const struct nft_elem *v, size_t n,
 		     const char *owner, struct hw_err *e)
 {
-	autofree struct existing *existing = mem_resize(NULL, n, sizeof(*existing));
+	AUTO(existing_done) struct existing existing = { 0 };
 	bool changed = false;
-	int r = 0;
 
-	for (size_t i = 0; r >= 0 && i < n; i++)
-		r = read_existing(nft, &v[i], &existing[i], e);
+	int r = read_existing(nft, v, n, &existing, e);
 	if (r < 0)
 		return r;
 	nft_batch_begin(nft, generation);
 	for (size_t i = 0; i < n; i++)
-		changed |= put_change(nft, &v[i], owner, &existing[i]);
+		changed |= put_change(nft, &v[i], owner, &existing.first[i], &existing.last[i]);
 	return changed ? commit_elems(nft, v, e) : 0;
 }
 
@@ -223,25 +272,26 @@ static int change_at(struct nft *nft, uint32_t generation, const struct nft_elem
 static int change_after_reading(struct nft *nft, const struct nft_elem *v, size_t n,
 				const char *owner, struct hw_err *e)
 {
-	bool again = true;
-	int r = 0;
+	struct nft_retry retry = nft_retry_start();
 
-	for (int tries = 0; again && tries < TRIES; tries++) {
+	for (;;) {
 		uint32_t generation = 0;
 
-		r = nft_get_generation(nft, &generation, e);
+		int r = nft_get_generation(nft, &generation, e);
 		if (r >= 0)
 			r = change_at(nft, generation, v, n, owner, e);
-		again = r == -ERESTART || (r == -ENOENT && v[0].mode == NFT_GONE);
+		if (r != -ERESTART && (r != -ENOENT || v[0].mode != NFT_GONE))
+			return r;
+		r = nft_retry_wait(&retry, e);
+		if (r < 0)
+			return r;
 	}
-	return r;
 }
 
-/* @generation: 0: any */
-static int add_without_reading(struct nft *nft, uint32_t generation, const struct nft_elem *v,
-			       size_t n, const char *owner, struct hw_err *e)
+static int add_without_reading(struct nft *nft, const struct nft_elem *v, size_t n,
+			       const char *owner, struct hw_err *e)
 {
-	nft_batch_begin(nft, generation);
+	nft_batch_begin(nft, 0);
 	for (size_t i = 0; i < n; i++)
 		put_new(nft, &v[i], owner);
 	return commit_elems(nft, v, e);
@@ -272,71 +322,50 @@ static int load_rules_for(struct nft *nft, const struct nft_elem *v, size_t n, b
 int nft_add(struct nft *nft, const struct nft_elem *v, size_t n, const char *owner,
 	    struct hw_err *e)
 {
-	int r = 0;
+	int r = -ENOENT;
 
-	/* Tries twice, because another program may flush all rules after they were loaded. */
-	for (int tries = 0; tries < 2; tries++) {
+	for (int tries = 0; r == -ENOENT && tries < TRIES; tries++) {
 		r = load_rules_for(nft, v, n, tries > 0, e);
 		if (r < 0)
 			return r;
-		r = add_without_reading(nft, 0, v, n, owner, e);
+		r = add_without_reading(nft, v, n, owner, e);
 		if (may_exist(r))
 			r = change_after_reading(nft, v, n, owner, e);
-		if (r != -ENOENT)
-			break;
 	}
 	return r;
 }
 
-/* Does the list have an element to delete (@gone true), or one to add (false)? */
-static bool has_change(const struct nft_elems *elems, bool gone)
+int nft_add_new(struct nft *nft, const struct nft_elems *elems, struct hw_err *e)
+{
+	int r = -ENOENT;
+
+	for (int tries = 0; r == -ENOENT && tries < TRIES; tries++) {
+		r = load_rules_for(nft, elems->v, elems->n, tries > 0, e);
+		if (r < 0)
+			return r;
+		r = add_without_reading(nft, elems->v, elems->n, elems->owner, e);
+	}
+	return may_exist(r) ? -EEXIST : r;
+}
+
+static bool has_addition(const struct nft_elems *elems)
 {
 	for (size_t i = 0; i < elems->n; i++)
-		if ((elems->v[i].mode == NFT_GONE) == gone)
+		if (elems->v[i].mode != NFT_GONE)
 			return true;
 	return false;
 }
 
-static int update_at(struct nft *nft, uint32_t generation, const struct nft_elems *elems,
-		     bool again, struct hw_err *e)
+int nft_change(struct nft *nft, const struct nft_elems *elems, struct hw_err *e)
 {
-	int r = has_change(elems, false) ? load_rules_for(nft, elems->v, elems->n, again, e) : 0;
+	bool adds = has_addition(elems);
+	int r = -ENOENT;
 
-	if (r < 0)
-		return r;
-	if (!has_change(elems, true)) {
-		r = add_without_reading(nft, generation, elems->v, elems->n, elems->owner, e);
-		if (!may_exist(r))
+	for (int tries = 0; r == -ENOENT && tries < TRIES; tries++) {
+		r = adds ? load_rules_for(nft, elems->v, elems->n, tries > 0, e) : 0;
+		if (r < 0)
 			return r;
-	}
-	return change_at(nft, generation, elems->v, elems->n, elems->owner, e);
-}
-
-int nft_update(struct nft *nft, struct nft_elems *elems, int (*fill)(void *ctx, struct hw_err *e),
-	       void *ctx, struct hw_err *e)
-{
-	bool again = false;
-	int r = -ERESTART;
-
-	for (int tries = 0; r == -ERESTART && tries < TRIES; tries++) {
-		uint32_t generation = 0;
-
-		elems->n = 0;
-		r = nft_get_generation(nft, &generation, e);
-		if (r < 0 && nft_is_unsupported(nft))
-			return err_text(e, -EPROTONOSUPPORT, "this kernel has no nftables");
-		if (r >= 0)
-			r = fill(ctx, e);
-		if (r == -ERESTART)
-			continue;
-		if (r < 0 || !elems->n)
-			return r;
-		r = update_at(nft, generation, elems, again, e);
-		/* Another program may flush all rules after they were loaded. */
-		if (r == -ENOENT && !again) {
-			again = true;
-			r = -ERESTART;
-		}
+		r = change_at(nft, 0, elems->v, elems->n, elems->owner, e);
 	}
 	return r;
 }
@@ -352,7 +381,13 @@ int nft_del(struct nft *nft, const struct nft_elem *v, size_t n, const char *own
 		nft_elems_add(&gone, v[i]);
 		gone.v[gone.n - 1].mode = NFT_GONE;
 	}
-	int r = gone.n ? change_after_reading(nft, gone.v, gone.n, owner, e) : 0;
+	int r = 0;
+	for (size_t i = 0; r >= 0 && i < gone.n; i += DEL_CHUNK) {
+		size_t rest = gone.n - i;
+
+		r = change_after_reading(nft, gone.v + i, rest < DEL_CHUNK ? rest : DEL_CHUNK,
+					 owner, e);
+	}
 	return r >= 0 || nft_is_unsupported(nft) ? 0 : r;
 }
 
@@ -378,25 +413,21 @@ int nft_del_owned(struct nft *nft, enum nft_table table, const char *set, const 
 	return r < 0 || !found.n ? r : nft_del(nft, found.v, found.n, owner, e);
 }
 
-static int check_elem(struct nft *nft, const struct nft_elem *elem, const char *owner,
-		      struct hw_err *e)
+static int check_elem(struct nft *nft, const struct nft_elem *elem, const struct nft_elem *there,
+		      const char *owner, struct hw_err *e)
 {
 	char text[NFT_ELEM_TEXT], want[NFT_ELEM_TEXT];
-	struct nft_elem there;
 
-	int r = nft_get(nft, elem, &there, e);
-	if (r < 0)
-		return r;
-	if (r == 0)
+	if (!nft_elem_exists(there))
 		return err_text(e, -ENOENT,
 				"nftables set %s lacks %s; hawser-plugin repair restores it",
 				elem->set, nft_elem_format(elem, text));
-	if (!is_as_wanted(elem, &there, owner))
+	if (!is_as_wanted(elem, there, owner))
 		return err_text(
 			e, -ESTALE,
 			"nftables set %s: element mismatch: got %s (owner %s), want %s (owner %s)",
-			elem->set, nft_elem_format(&there, text),
-			*there.owner ? there.owner : "none", nft_elem_format(elem, want),
+			elem->set, nft_elem_format(there, text),
+			*there->owner ? there->owner : "none", nft_elem_format(elem, want),
 			elem->mode == NFT_SHARED ? "none" : owner_of(elem, owner));
 	return elem->network.ip.family ? nft_check_network(nft, elem, e) : 0;
 }
@@ -404,15 +435,16 @@ static int check_elem(struct nft *nft, const struct nft_elem *elem, const char *
 int nft_check(struct nft *nft, const struct nft_elem *v, size_t n, const char *owner,
 	      struct hw_err *e)
 {
+	autofree struct nft_elem *there = mem_new(n * sizeof(*there));
 	bool checked[ARRAY_SIZE(nft->loaded)] = { 0 };
-	int r = 0;
 
+	int r = nft_get_all(nft, v, n, there, e);
 	for (size_t i = 0; r >= 0 && i < n; i++) {
 		if (!checked[v[i].table])
 			r = nft_check_rules(nft, v[i].table, e);
 		checked[v[i].table] = true;
 		if (r >= 0)
-			r = check_elem(nft, &v[i], owner, e);
+			r = check_elem(nft, &v[i], &there[i], owner, e);
 	}
 	return r;
 }

@@ -27,7 +27,7 @@
  *	r = nft_del(nft, v, 2, owner, e);	only elements that still have this owner
  *
  *        nft_add() first loads the rules if they are missing or of an older version,
- *        and creates the chains of networks. nft_update() is for elements that depend
+ *        and creates the chains of networks. nft_change() is for elements that depend
  *        on what other elements exist.
  *        All calls act in the namespace in which nft_open() was called.
  * Rules: the comment of an element is its owner, a hash; no untrusted text is
@@ -56,7 +56,7 @@
 
 enum nft_table { NFT_INET, NFT_BRIDGE };
 
-/* What nft_add() and nft_update() do if the element already exists */
+/* What nft_add() and nft_change() do if the element already exists */
 enum nft_mode {
 	NFT_OWNED,  /* an element of another owner is replaced: the pod of that owner no longer
 		     * exists, because its address has been allocated again */
@@ -64,7 +64,7 @@ enum nft_mode {
 		     * contains the network, nothing is added. Otherwise the network replaces the
 		     * elements that contain its first or last address; further elements inside
 		     * the network may remain */
-	NFT_GONE,   /* only for nft_update(): the element is deleted, unless another owner has it */
+	NFT_GONE,   /* only for nft_change(): the element is deleted, unless another owner has it */
 };
 
 /* Each network of pods has its own chain of each of these kinds */
@@ -92,6 +92,9 @@ struct nft_elem {
 	 * check: its owner; "": the owner that is passed with the list of elements. */
 	char owner[NFT_OWNER];
 };
+
+/* The owner of an element that belongs to several containers */
+#define NFT_SEVERAL "0000000000000000"
 
 /* All sets and maps of the ruleset files, with the types of their fields (see elem.c); and, with a name
  * that ends with _, those of networks. The name in the last entry is NULL. */
@@ -182,21 +185,26 @@ void nft_close(struct nft *nft);
  * netfilter */
 struct mnl_socket *nft_socket(struct nft *nft);
 
+/* After an error: does the kernel lack nftables? */
+bool nft_is_unsupported(struct nft *nft);
+
 /* Add all elements; if the call fails, no element is added.
- * Return: 0; -ENOENT if the chain of a verdict does not exist; or another negative errno */
+ * Return: 0; -ENOENT if the chain of a verdict does not exist; CNI code 11 if other programs changed
+ * nftables during all attempts; or another negative errno */
 int nft_add(struct nft *nft, const struct nft_elem *v, size_t n, const char *owner,
 	    struct hw_err *e);
-/* Add and delete elements, depending on what exists, in one transaction. fill() reads what it needs
- * and appends elements to elems, which is empty when it is called. If any program changes nftables
- * before the transaction ends, everything is repeated: what fill() has read is still true then. It
- * is also repeated if fill() returns -ERESTART.
- * The rules are loaded only if an element is added.
- * Return: 0; the error of fill(); -EPROTONOSUPPORT if the kernel has no nftables; otherwise as for
- * nft_add() */
-int nft_update(struct nft *nft, struct nft_elems *elems, int (*fill)(void *ctx, struct hw_err *e),
-	       void *ctx, struct hw_err *e);
+/* Like nft_add(), but fail with -EEXIST if an element already exists, or if a network with mode
+ * NFT_SHARED overlaps one that exists. The existing elements are not read. */
+int nft_add_new(struct nft *nft, const struct nft_elems *elems, struct hw_err *e);
+/* Add and delete elements in one transaction. The caller must have a lock that excludes other
+ * processes which change these elements. Changes by other programs make the call neither fail nor
+ * take longer, except that it restores missing rules. The rules are loaded only if an element is
+ * added.
+ * Return: as for nft_add() */
+int nft_change(struct nft *nft, const struct nft_elems *elems, struct hw_err *e);
 /* Delete the elements that still have this owner; elements of other owners are kept. Missing
- * elements and missing rules are not an error. */
+ * elements and missing rules are not an error. If the call fails, some elements may be deleted.
+ * Return: 0; CNI code 11 as for nft_add(); or another negative errno */
 int nft_del(struct nft *nft, const struct nft_elem *v, size_t n, const char *owner,
 	    struct hw_err *e);
 /* Delete all elements of a set that have this owner, for a DEL without an attachment record. This
@@ -214,6 +222,15 @@ int nft_check(struct nft *nft, const struct nft_elem *v, size_t n, const char *o
  * Return: 1 if found, 0 if the element, its set or its table does not exist, or a negative errno */
 int nft_get(struct nft *nft, const struct nft_elem *elem, struct nft_elem *ret_elem,
 	    struct hw_err *e);
+/* Like nft_get(), for several elements at once, which is faster. nft_elem_exists() says whether
+ * ret_v[i] was found.
+ * Return: 0 or a negative errno */
+int nft_get_all(struct nft *nft, const struct nft_elem *v, size_t n, struct nft_elem *ret_v,
+		struct hw_err *e);
+static inline bool nft_elem_exists(const struct nft_elem *elem)
+{
+	return elem->key.len > 0;
+}
 /* Read all elements of a set, then call each() for every one; a missing set is treated as empty. A
  * negative return value of each() ends the loop and is returned.
  * Return: 0 or a negative errno */
@@ -232,7 +249,9 @@ int nft_can_load(struct nft *nft, enum nft_table table, struct hw_err *e);
 /* Reload the rules if another program has flushed some of their chains, or the set "version". A
  * missing table is not an error: nft_add() loads it when needed. */
 int nft_repair(struct nft *nft, enum nft_table table, struct hw_err *e);
-/* Return: 0, -ENOENT if the table is missing or a chain lacks rules, or another negative errno */
+/* The rules of an older version are accepted, so that CHECK succeeds between an upgrade and the next
+ * ADD, which loads the new rules.
+ * Return: 0, -ENOENT if the table is missing or a chain lacks rules, or another negative errno */
 int nft_check_rules(struct nft *nft, enum nft_table table, struct hw_err *e);
 /* Like nft_check_rules(), but for one chain that is not part of the ruleset file. Return: 0,
  * -ENOENT if the chain has no rules, or another negative errno */

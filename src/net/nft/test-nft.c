@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/str.h"
+#include "base/time.h"
 #include "net/nft/foreign.h"
 #include "net/nft/nft.h"
 #include "net/nft/wire.h"
@@ -196,93 +197,69 @@ static void replace_owner(void **state)
 	assert_string_equal(get_owner(nft, masq_elem("10.1.2.3")), "absent");
 }
 
-/* What refuse_taken() reads and writes */
-struct taken_test {
-	struct nft *nft;
-	struct nft_elem wanted;
-	struct nft_elems elems;
-	int calls;
-	const char *meanwhile; /* nft commands of "another program"; NULL: none */
-};
-
-/* Appends the wanted port, unless another owner has it. */
-static int refuse_taken(void *ctx, struct hw_err *e)
-{
-	struct taken_test *test = ctx;
-	struct nft_elem there;
-
-	int r = nft_get(test->nft, &test->wanted, &there, e);
-	test->calls++;
-	if (r > 0 && !str_equal(there.owner, test->elems.owner))
-		return err_text(e, -EADDRINUSE, "taken");
-	if (test->meanwhile)
-		run_nft(test->meanwhile);
-	test->meanwhile = NULL;
-	nft_elems_add(&test->elems, test->wanted);
-	return 0;
-}
-
-static void update_again(void **state)
+static void add_new(void **state)
 {
 	AUTO(nft_close) struct nft *nft = open_nft();
-	struct taken_test test = { .nft = nft, .wanted = port_elem(8080, "10.1.2.3", 80) };
+	AUTO(nft_elems_done) struct nft_elems elems = { .owner = OWNER_A };
 	struct hw_err e = { 0 };
 
 	(void)state;
-	memcpy(test.elems.owner, OWNER_A, NFT_OWNER);
-	add_elem(nft, masq_elem("10.1.2.3"), OWNER_A);
-	test.meanwhile = "add table inet other";
-	assert_int_equal(nft_update(nft, &test.elems, refuse_taken, &test, &e), 0);
-	assert_int_equal(test.calls, 2);
-	assert_string_equal(get_owner(nft, test.wanted), OWNER_A);
-	del_elem(nft, test.wanted, OWNER_A);
-	/* another program is faster */
-	test.meanwhile = "add element inet hawser anyport4 { tcp . 8080 comment \"" OWNER_B
-			 "\" : 10.1.2.4 . 80 }";
-	assert_int_equal(nft_update(nft, &test.elems, refuse_taken, &test, &e), -EADDRINUSE);
-	assert_string_equal(get_owner(nft, test.wanted), OWNER_B);
+	nft_elems_add(&elems, port_elem(8080, "10.1.2.3", 80));
+	nft_elems_add(&elems, port_elem(8081, "10.1.2.3", 81));
+	add_elem(nft, elems.v[1], OWNER_B);
+	assert_int_equal(nft_add_new(nft, &elems, &e), -EEXIST);
+	assert_string_equal(get_owner(nft, elems.v[0]), "absent");
+	assert_string_equal(get_owner(nft, elems.v[1]), OWNER_B);
 	/* the rules are loaded again if another program deletes them */
-	test.meanwhile = "delete table inet hawser";
-	del_elem(nft, test.wanted, OWNER_B);
-	assert_int_equal(nft_update(nft, &test.elems, refuse_taken, &test, &e), 0);
-	assert_string_equal(get_owner(nft, test.wanted), OWNER_A);
-	nft_elems_done(&test.elems);
+	run_nft("delete table inet hawser");
+	assert_int_equal(nft_add_new(nft, &elems, &e), 0);
+	assert_string_equal(get_owner(nft, elems.v[0]), OWNER_A);
+	assert_string_equal(get_owner(nft, elems.v[1]), OWNER_A);
 }
 
-static int append_exchange(void *ctx, struct hw_err *e)
-{
-	struct nft_elems *elems = ctx;
-	struct nft_elem gone[] = { masq_elem("10.1.2.3"), masq_elem("10.1.2.4"),
-				   masq_elem("10.1.2.5") };
-
-	(void)e;
-	for (size_t i = 0; i < ARRAY_SIZE(gone); i++) {
-		gone[i].mode = NFT_GONE;
-		nft_elems_add(elems, gone[i]);
-	}
-	nft_elems_add(elems, port_elem(8080, "10.1.2.3", 81));
-	memcpy(elems->v[elems->n - 1].owner, OWNER_B, NFT_OWNER);
-	return 0;
-}
-
-static void update_deletes(void **state)
+static void change_deletes(void **state)
 {
 	AUTO(nft_close) struct nft *nft = open_nft();
 	AUTO(nft_elems_done) struct nft_elems elems = { .owner = OWNER_A };
 	struct nft_elem port = port_elem(8080, "10.1.2.3", 81);
+	struct nft_elem gone[] = { masq_elem("10.1.2.3"), masq_elem("10.1.2.4"),
+				   masq_elem("10.1.2.5") };
 	struct hw_err e = { 0 };
 
 	(void)state;
-	add_elem(nft, masq_elem("10.1.2.3"), OWNER_A);
-	add_elem(nft, masq_elem("10.1.2.4"), OWNER_B);
+	add_elem(nft, gone[0], OWNER_A);
+	add_elem(nft, gone[1], OWNER_B);
 	add_elem(nft, port_elem(8080, "10.1.2.3", 80), OWNER_B);
-	for (int i = 0; i < 2; i++) {
-		assert_int_equal(nft_update(nft, &elems, append_exchange, &elems, &e), 0);
-		assert_string_equal(get_owner(nft, masq_elem("10.1.2.3")), "absent");
-		assert_string_equal(get_owner(nft, masq_elem("10.1.2.4")), OWNER_B);
+	for (size_t i = 0; i < ARRAY_SIZE(gone); i++) {
+		gone[i].mode = NFT_GONE;
+		nft_elems_add(&elems, gone[i]);
+	}
+	nft_elems_add(&elems, port);
+	memcpy(elems.v[3].owner, OWNER_B, NFT_OWNER);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(nft_change(nft, &elems, &e), 0);
+		assert_string_equal(get_owner(nft, gone[0]), "absent");
+		assert_string_equal(get_owner(nft, gone[1]), i < 2 ? OWNER_B : "absent");
 		assert_int_equal(nft_check(nft, &port, 1, OWNER_B, &e), 0);
 		assert_int_equal(nft_check(nft, &elems.v[3], 1, OWNER_A, &e), 0);
+		if (i == 1) /* the rules are loaded again */
+			run_nft("delete table inet hawser");
 	}
+}
+
+static void retry_ends(void **state)
+{
+	struct nft_retry retry = nft_retry_start();
+	struct hw_err e = { 0 };
+
+	(void)state;
+	for (int i = 0; i < 6; i++)
+		assert_int_equal(nft_retry_wait(&retry, &e), 0);
+	retry.deadline = time_now();
+	assert_true(nft_retry_wait(&retry, &e) < 0);
+	assert_int_equal(e.wire, HW_CNI_TRY_AGAIN);
+	assert_string_equal(
+		e.msg, "other programs changed nftables during each of 7 attempts to change it");
 }
 
 static void verdict_map(void **state)
@@ -369,8 +346,11 @@ static void older_rules(void **state)
 
 	(void)state;
 	add_elem(nft, masq_elem("10.1.2.3"), OWNER_A);
+	add_elem(nft, port_elem(8080, "10.1.2.3", 80), OWNER_A);
 	run_nft("flush set inet hawser version\n"
 		"add element inet hawser version { 1 }\n"
+		"add element inet hawser port6 { udp . fd00::1 . 81 : fd00::2 . 80 }\n"
+		"delete set inet hawser claimed\n"
 		"flush chain inet hawser version3\n"
 		"add set inet hawser upto4 { type inet_proto . inet_service . mark; }\n"
 		"add element inet hawser upto4 { tcp . 80 . 0 }\n"
@@ -380,8 +360,13 @@ static void older_rules(void **state)
 		"add rule inet hawser guard counter\n"
 		"add chain inet hawser others\n"
 		"add rule inet hawser others counter\n");
+	assert_int_equal(nft_check_rules(nft, NFT_INET, &e), 0);
 	assert_int_equal(nft_open(&later, &e), 0);
 	add_elem(later, masq_elem("10.1.2.4"), OWNER_B);
+	assert_true(output_contains("list set inet hawser claimed",
+				    "tcp . 8080 comment \"" NFT_SEVERAL "\""));
+	assert_true(output_contains("list set inet hawser claimed",
+				    "udp . 81 comment \"" NFT_SEVERAL "\""));
 	assert_false(output_contains("list chain inet hawser guard", "counter"));
 	assert_true(output_contains("list chain inet hawser guard", "drop"));
 	assert_true(output_contains("list chain inet hawser others", "counter"));
@@ -727,18 +712,17 @@ int main(void)
 		  delete_missing },
 		{ "nft: an element of another owner is replaced and then belongs to the new owner",
 		  replace_owner },
-		{ "nft: update reads again if another program has changed something meanwhile",
-		  update_again },
-		{ "nft: update deletes and adds elements of two owners in one transaction",
-		  update_deletes },
+		{ "nft: adding new elements adds none of them if one exists", add_new },
+		{ "nft: a change deletes and adds elements of two owners", change_deletes },
+		{ "nft: attempts end with CNI code 11 after a deadline", retry_ends },
 		{ "nft: an element of a verdict map has a jump or a goto to a chain", verdict_map },
 		{ "nft: if networks in a set of shared networks are nested, only the widest is "
 		  "kept",
 		  intervals },
 		{ "nft: forty processes that start to add elements load the rules only once",
 		  concurrent_loads },
-		{ "nft: older rules and their sets are replaced; elements and other chains are "
-		  "kept",
+		{ "nft: check accepts older rules; they and their sets are replaced, elements and "
+		  "other chains are kept",
 		  older_rules },
 		{ "nft: newer rules are not replaced by older ones", newer_rules },
 		{ "nft: newer rules that were flushed are not replaced by older ones",
@@ -760,7 +744,7 @@ int main(void)
 		{ "nft: tables of other programs are not changed", foreign_tables },
 		{ "nft: check reports flushed rules, a missing element and another owner",
 		  check_messages },
-		{ "nft: five hundred elements are listed, and deleted in one batch", list_elems },
+		{ "nft: five hundred elements are listed and deleted", list_elems },
 		{ "nft: elements with interface names and MAC addresses can be added and checked",
 		  bridge_table },
 		{ "nft: nft_sets lists exactly the sets and maps of the ruleset files",

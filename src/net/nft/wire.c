@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/time.h"
 #include "net/sender.h"
 
 #define MESSAGE_MAX 1024
@@ -25,6 +26,9 @@
 #define DUMP_TRIES  6
 #define BATCH_USUAL 16384
 #define SEND_SPARE  65536
+#define RETRY_MS    10000
+#define RETRY_FAST  4 /* so many attempts follow each other without a pause */
+#define NAP_MAX_MS  32
 #define REPLY_COST  16 /* an error reply may need this many times the space of its request */
 
 int nft_open(struct nft **ret_nft, struct hw_err *e)
@@ -159,9 +163,9 @@ static int exchange(struct nft *nft, struct hw_err *e)
 	return r < 0 ? err_set(e, r, "receive nftables reply") : 0;
 }
 
-/* Return: 0, the first error reply, or the first negative value that @each returned */
-static int process_replies(struct nft *nft, uint32_t first, nft_reply_fn *each, void *ctx,
-			   struct hw_err *e)
+/* Return: 0; the first error reply, except @ignored; or the first negative value that @each returned */
+static int process_replies(struct nft *nft, uint32_t first, int ignored, nft_reply_fn *each,
+			   void *ctx, struct hw_err *e)
 {
 	const struct nlmsghdr *m = (const struct nlmsghdr *)nft->in.data;
 	int left = (int)nft->in.len;
@@ -173,8 +177,9 @@ static int process_replies(struct nft *nft, uint32_t first, nft_reply_fn *each, 
 			continue;
 		if (m->nlmsg_type == NLMSG_ERROR) {
 			r = ((const struct nlmsgerr *)mnl_nlmsg_get_payload(m))->error;
-			if (r < 0)
+			if (r < 0 && r != ignored)
 				return err_text(e, r, "%s", strerror(-r));
+			r = 0;
 		} else if (m->nlmsg_type >= NLMSG_MIN_TYPE && each) {
 			r = each(ctx, m, e);
 		}
@@ -209,7 +214,21 @@ int nft_send_request(struct nft *nft, const struct nlmsghdr *m, nft_reply_fn *ea
 		if (is_dump_consistent(nft))
 			break;
 	}
-	return process_replies(nft, seq, each, ctx, e);
+	return process_replies(nft, seq, 0, each, ctx, e);
+}
+
+uint32_t nft_start_requests(struct nft *nft)
+{
+	nft->out.len = 0;
+	nft->first = nft->seq + 1;
+	return nft->first;
+}
+
+int nft_send_requests(struct nft *nft, nft_reply_fn *each, void *ctx, struct hw_err *e)
+{
+	int r = exchange(nft, e);
+
+	return r < 0 ? r : process_replies(nft, nft->first, -ENOENT, each, ctx, e);
 }
 
 void nft_batch_begin(struct nft *nft, uint32_t generation)
@@ -218,7 +237,7 @@ void nft_batch_begin(struct nft *nft, uint32_t generation)
 
 	nft->out.len = 0;
 	m = put_header(nft, NFNL_MSG_BATCH_BEGIN, 0, AF_UNSPEC, NFNL_SUBSYS_NFTABLES);
-	nft->batch = m->nlmsg_seq;
+	nft->first = m->nlmsg_seq;
 	if (generation)
 		mnl_attr_put_u32(m, NFNL_BATCH_GENID, generation);
 	nft_end_message(nft, m);
@@ -231,7 +250,7 @@ int nft_batch_commit(struct nft *nft, struct hw_err *e)
 
 	nft_end_message(nft, m);
 	int r = exchange(nft, e);
-	return r < 0 ? r : process_replies(nft, nft->batch, NULL, NULL, e);
+	return r < 0 ? r : process_replies(nft, nft->first, 0, NULL, NULL, e);
 }
 
 static int decode_generation(void *ctx, const struct nlmsghdr *m, struct hw_err *e)
@@ -262,4 +281,28 @@ bool nft_is_unsupported(struct nft *nft)
 
 	r = nft_get_generation(nft, &generation, &e);
 	return r == -EINVAL || r == -EOPNOTSUPP || r == -EPROTONOSUPPORT;
+}
+
+struct nft_retry nft_retry_start(void)
+{
+	return (struct nft_retry){ .deadline = time_deadline(RETRY_MS) };
+}
+
+int nft_retry_wait(struct nft_retry *retry, struct hw_err *e)
+{
+	int nap = 1;
+
+	retry->lost++;
+	if (time_has_passed(retry->deadline))
+		return err_cni(
+			e, HW_CNI_TRY_AGAIN,
+			"other programs changed nftables during each of %d attempts to change "
+			"it",
+			retry->lost);
+	if (retry->lost < RETRY_FAST)
+		return 0;
+	for (int i = RETRY_FAST; i < retry->lost && nap < NAP_MAX_MS; i++)
+		nap *= 2;
+	time_sleep(nap);
+	return 0;
 }

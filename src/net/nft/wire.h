@@ -18,7 +18,7 @@
 struct nft {
 	struct mnl_socket *socket; /* NULL: the kernel has no netfilter */
 	uint32_t seq;
-	uint32_t batch; /* sequence number of the first message of the batch */
+	uint32_t first; /* sequence number of the first message of the batch or requests */
 	struct buf out; /* the request or batch to send */
 	struct buf in;	/* the replies */
 	bool deleted;	/* an object was deleted, so close() would block */
@@ -46,6 +46,12 @@ void nft_put_name(struct nlmsghdr *m, uint16_t type, const char *name);
 int nft_send_request(struct nft *nft, const struct nlmsghdr *m, nft_reply_fn *each, void *ctx,
 		     struct hw_err *e);
 
+/* Start several requests, which are sent together: each one with nft_start_message() and
+ * nft_end_message(). Return: the sequence number of the first one */
+uint32_t nft_start_requests(struct nft *nft);
+/* Like nft_send_request(), for several requests. Requests that fail with -ENOENT have no reply. */
+int nft_send_requests(struct nft *nft, nft_reply_fn *each, void *ctx, struct hw_err *e);
+
 /* Start a batch. generation: a value of nft_get_generation(); the batch fails unless this is still
  * the current generation. 0: do not check the generation */
 void nft_batch_begin(struct nft *nft, uint32_t generation);
@@ -57,7 +63,16 @@ int nft_batch_commit(struct nft *nft, struct hw_err *e);
 /* Read the generation number, which changes with every change of the ruleset. It is in network byte
  * order, as nft_batch_begin() expects it. */
 int nft_get_generation(struct nft *nft, uint32_t *ret_generation, struct hw_err *e);
-/* After an error: does the kernel lack nftables? */
-bool nft_is_unsupported(struct nft *nft);
+
+/* Attempts at a change that fails with -ERESTART if another program changes the ruleset meanwhile */
+struct nft_retry {
+	int64_t deadline;
+	int lost; /* attempts that failed */
+};
+
+struct nft_retry nft_retry_start(void);
+/* After a failed attempt: wait before the next one; longer each time, except after the first few.
+ * Return: 0, or CNI code 11 if the deadline has passed */
+int nft_retry_wait(struct nft_retry *retry, struct hw_err *e);
 
 #endif

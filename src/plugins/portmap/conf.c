@@ -70,6 +70,7 @@ const struct hw_field portmap_record_fields[] = {
 	{ "markMasqBit", HW_INT, HW_AT(struct portmap_record, mark_bit) },
 	{ "conditionsV4", HW_STRING, HW_AT(struct portmap_record, cond4) },
 	{ "conditionsV6", HW_STRING, HW_AT(struct portmap_record, cond6) },
+	{ "earlier", HW_JSON, HW_AT(struct portmap_record, earlier) },
 	{ 0 },
 };
 

@@ -6,12 +6,15 @@
  *        have the container as owner. Runtimes request the same host ports on each
  *        network of a container. The port leads to the first attachment that
  *        requested it. A DEL of this attachment transfers the port to the oldest
- *        other attachment that requested it (rules.c).
+ *        other attachment that requested it (rules.c). An attachment whose network
+ *        namespace no longer exists gets no port; its own DEL or GC removes it.
  * How:   a port is mapped either on one address or on every address. The two cases
  *        have different keys in nftables, so the kernel does not detect an overlap
- *        between them. Therefore the sets hostip4 and hostip6 have all addresses
- *        with ports of their own, and an ADD looks up the port on each of them.
- *        nft_update() repeats the ADD if anything changes before it is committed.
+ *        between them. Therefore each port also has a claim: an element with
+ *        protocol and port in the set "claimed". If it is missing, or if its owner is
+ *        this container, no other container has the port on any address.
+ *        So an ADD usually reads nothing: it adds its elements in one transaction,
+ *        which fails if one of them exists. Then everything is read.
  *        The requests of the other attachments are in their records. Only if the
  *        set "sharing" has the container must DEL look for them, for which it reads
  *        the records of all containers.
@@ -19,16 +22,20 @@
  *        network does not exclude them from each other. The lock on the container's
  *        ports does: from the moment when an ADD has written its record until a DEL
  *        has removed it, a port can be transferred to the attachment.
+ *        The lock on the elements is exclusive for everything that depends on
+ *        elements which were read, and shared for a transaction that only adds new
+ *        elements. So other programs that change nftables delay no ADD or DEL.
  *        0.1.0 stored the attachment as the owner of a port. Such a port counts as
- *        the container's own in calls for that attachment.
+ *        the container's own if the container has a record of that attachment. Its
+ *        claim, which load.c adds, has no container as owner.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -38,28 +45,30 @@
 #include "base/str.h"
 #include "base/time.h"
 #include "cni/lock.h"
-#include "cni/plugin/record.h"
+#include "cni/plugin/attach.h"
 #include "plugins/portmap/portmap.h"
 
-#define LOCKS 64
+#define LOCKS	64
+#define SKIPPED 3 /* how many elements may be skipped that were read in advance */
 
 /* ---- locks ----------------------------------------------------------------------------------- */
 
 /* No other lock is acquired while one of these is held, except as documented in portmap.h. Lock
  * files are never deleted: a process that waits on a deleted file would not exclude a process that
  * creates the file again. */
-static int acquire_lock(const char *name, const char *what, int *ret_fd, struct hw_err *e)
+static int acquire_lock(const char *name, bool exclusive, const char *what, int *ret_fd,
+			struct hw_err *e)
 {
 	autofree char *state = state_dir_default();
 	autofree char *dir = str_printf("%s/locks", state);
 	autofree char *path = str_printf("%s/portmap-%s", dir, name);
 
-	int r = file_lock(AT_FDCWD, path, true, time_deadline(LOCK_TIMEOUT_MS), ret_fd, e);
+	int r = file_lock(AT_FDCWD, path, exclusive, time_deadline(LOCK_TIMEOUT_MS), ret_fd, e);
 	if (r == -ENOENT) {
 		r = file_mkdirs(AT_FDCWD, dir, 0700, e);
 		if (r >= 0)
-			r = file_lock(AT_FDCWD, path, true, time_deadline(LOCK_TIMEOUT_MS), ret_fd,
-				      e);
+			r = file_lock(AT_FDCWD, path, exclusive, time_deadline(LOCK_TIMEOUT_MS),
+				      ret_fd, e);
 	}
 	if (r == -ETIMEDOUT)
 		return err_cni(
@@ -77,12 +86,53 @@ int portmap_lock(const struct hw_call *call, int *ret_fd, struct hw_err *e)
 
 	hash_hex(call->container_id, sizeof(hash) - 1, hash);
 	snprintf(name, sizeof(name), "container-%02lu", strtoul(hash, NULL, 16) % LOCKS);
-	return acquire_lock(name, what, ret_fd, e);
+	return acquire_lock(name, true, what, ret_fd, e);
+}
+
+int portmap_lock_elements(bool exclusive, int *ret_fd, struct hw_err *e)
+{
+	return acquire_lock("elements", exclusive, "nftables elements of host ports", ret_fd, e);
 }
 
 int portmap_lock_chains(int *ret_fd, struct hw_err *e)
 {
-	return acquire_lock("chains", "nftables chains for host ports", ret_fd, e);
+	return acquire_lock("chains", true, "nftables chains for host ports", ret_fd, e);
+}
+
+/* ---- sets of ports --------------------------------------------------------------------------- */
+
+#define PORTS (UINT16_MAX + 1)
+
+/* One bit for each port of each protocol. Most of the memory is never touched, and so costs nothing. */
+static size_t port_index(const struct portmap_port *port)
+{
+	size_t proto = port->proto == IPPROTO_TCP ? 0 : port->proto == IPPROTO_UDP ? 1 : 2;
+
+	return proto * PORTS + port->host_port;
+}
+
+bool portmap_ports_has(const struct portmap_ports *ports, const struct portmap_port *port)
+{
+	size_t i = port_index(port);
+
+	return ports->bits && ports->bits[i / 8] & 1 << i % 8;
+}
+
+bool portmap_ports_add(struct portmap_ports *ports, const struct portmap_port *port)
+{
+	size_t i = port_index(port);
+
+	if (portmap_ports_has(ports, port))
+		return false;
+	if (!ports->bits)
+		ports->bits = mem_new(3 * PORTS / 8);
+	ports->bits[i / 8] |= (uint8_t)(1 << i % 8);
+	return true;
+}
+
+void portmap_ports_done(struct portmap_ports *ports)
+{
+	free(take_ptr(ports->bits));
 }
 
 /* ---- other attachments of the same container ------------------------------------------------- */
@@ -92,32 +142,47 @@ void portmap_attachments_done(struct portmap_attachments *attachments)
 	for (size_t i = 0; i < attachments->n; i++)
 		portmap_record_done(&attachments->v[i].record);
 	free(attachments->v);
+	portmap_ports_done(&attachments->ports);
 	*attachments = (struct portmap_attachments){ 0 };
+}
+
+static int append_port(void *ctx, const struct portmap_record *record,
+		       const struct portmap_port *port, const struct hw_prefix *pod,
+		       struct hw_err *e)
+{
+	(void)record;
+	(void)pod;
+	(void)e;
+	portmap_ports_add(ctx, port);
+	return 0;
 }
 
 static int append_attachment(void *ctx, const struct record *r, struct hw_err *e)
 {
 	struct portmap_batch *batch = ctx;
 	struct portmap_attachments *others = &batch->others;
-	struct portmap_attachment other = { .started = r->started };
-	char owner[NFT_OWNER];
+	struct portmap_attachment other = { .finished = r->finished ? r->finished : INT64_MAX };
 
-	nft_owner(r->network, r->container_id, r->ifname, owner);
-	if (!str_equal(r->container_id, batch->call->container_id) ||
-	    str_equal(owner, batch->elems.owner))
+	if (!str_equal(r->container_id, batch->call->container_id))
 		return 0;
+	nft_owner(r->network, r->container_id, r->ifname, other.owner);
+	if (str_equal(other.owner, batch->elems.owner)) {
+		others->own_finished = other.finished;
+		return 0;
+	}
 	if (r->created && hw_field_decode(portmap_record_fields, r->created, strlen(r->created),
 					  &other.record, e) < 0)
 		return 0;
+	other.alive = attach_has_netns(r);
 	others->v = mem_resize(others->v, others->n + 1, sizeof(*others->v));
 	others->v[others->n++] = other;
-	return 0;
+	return portmap_for_each_port(&other.record, append_port, &others->ports, e);
 }
 
-static int compare_started(const void *a, const void *b)
+static int compare_finished(const void *a, const void *b)
 {
-	int64_t first = ((const struct portmap_attachment *)a)->started;
-	int64_t second = ((const struct portmap_attachment *)b)->started;
+	int64_t first = ((const struct portmap_attachment *)a)->finished;
+	int64_t second = ((const struct portmap_attachment *)b)->finished;
 
 	return first < second ? -1 : first > second;
 }
@@ -130,9 +195,10 @@ int portmap_attachments_read(struct portmap_batch *batch, struct hw_err *e)
 
 	if (others->read)
 		return 0;
+	portmap_attachments_done(others);
 	record_each_of_plugin(state, "portmap", append_attachment, batch, &unreadable);
 	if (others->n)
-		qsort(others->v, others->n, sizeof(*others->v), compare_started);
+		qsort(others->v, others->n, sizeof(*others->v), compare_finished);
 	int r = errors_result(&unreadable, e);
 	others->read = r >= 0;
 	return r;
@@ -153,20 +219,21 @@ static int compare_target(void *ctx, const struct portmap_record *record,
 	return nft_elem_same_key(&target, elem) && nft_elem_same_data(&target, elem);
 }
 
-bool portmap_record_has(const struct portmap_record *record, struct nft_elem *target)
+/* Does the record map this host port to this target? */
+static bool record_has(const struct portmap_record *record, struct nft_elem *target)
 {
 	struct hw_err ignored;
 
 	return portmap_for_each_port(record, compare_target, target, &ignored) > 0;
 }
 
-bool portmap_attachments_have(const struct portmap_attachments *attachments,
-			      struct nft_elem *target)
+const struct portmap_attachment *portmap_attachments_find(
+	const struct portmap_attachments *attachments, struct nft_elem *target)
 {
 	for (size_t i = 0; i < attachments->n; i++)
-		if (portmap_record_has(&attachments->v[i].record, target))
-			return true;
-	return false;
+		if (attachments->v[i].alive && record_has(&attachments->v[i].record, target))
+			return &attachments->v[i];
+	return NULL;
 }
 
 struct nft_elem portmap_sharing_elem(const char *container)
@@ -182,63 +249,169 @@ struct nft_elem portmap_sharing_elem(const char *container)
 
 /* ---- ports ----------------------------------------------------------------------------------- */
 
-static int append_host(void *ctx, const struct nft_elem *elem, struct hw_err *e)
+struct nft_elem portmap_claim(const struct portmap_port *port)
+{
+	struct nft_elem claim = nft_elem(NFT_INET, "claimed", NFT_OWNED);
+
+	nft_key_proto(&claim, port->proto);
+	nft_key_port(&claim, port->host_port);
+	return claim;
+}
+
+void portmap_ahead_done(struct portmap_ahead *ahead)
+{
+	nft_elems_done(&ahead->wanted);
+	free(ahead->found);
+	*ahead = (struct portmap_ahead){ 0 };
+}
+
+static int append_wanted(void *ctx, const struct portmap_record *record,
+			 const struct portmap_port *port, const struct hw_prefix *pod,
+			 struct hw_err *e)
+{
+	struct portmap_ahead *ahead = ctx;
+
+	(void)record;
+	(void)e;
+	nft_elems_add(&ahead->wanted, portmap_target(port, pod));
+	nft_elems_add(&ahead->wanted, portmap_claim(port));
+	return 0;
+}
+
+int portmap_read_ahead(struct portmap_batch *batch, struct hw_err *e)
+{
+	struct portmap_ahead *ahead = &batch->ahead;
+
+	portmap_ahead_done(ahead);
+	nft_elems_add(&ahead->wanted, portmap_sharing_elem(batch->container));
+	int r = portmap_for_each_port(batch->record, append_wanted, ahead, e);
+	if (r < 0)
+		return r;
+	ahead->found = mem_new(ahead->wanted.n * sizeof(*ahead->found));
+	return nft_get_all(batch->nft, ahead->wanted.v, ahead->wanted.n, ahead->found, e);
+}
+
+/* An element that is skipped was not needed. */
+int portmap_get(struct portmap_batch *batch, const struct nft_elem *elem, struct nft_elem *ret_elem,
+		struct hw_err *e)
+{
+	struct portmap_ahead *ahead = &batch->ahead;
+
+	for (size_t i = ahead->next; i < ahead->wanted.n && i < ahead->next + SKIPPED; i++) {
+		if (!nft_elem_same_key(&ahead->wanted.v[i], elem))
+			continue;
+		ahead->next = i + 1;
+		if (!nft_elem_exists(&ahead->found[i]))
+			return 0;
+		*ret_elem = ahead->found[i];
+		return 1;
+	}
+	return nft_get(batch->nft, elem, ret_elem, e);
+}
+
+static int append_single(void *ctx, const struct nft_elem *elem, struct hw_err *e)
 {
 	(void)e;
 	nft_elems_add(ctx, *elem);
 	return 0;
 }
 
-static int read_hosts(struct portmap_batch *batch, struct hw_err *e)
+static int read_singles(struct portmap_batch *batch, struct hw_err *e)
 {
-	if (batch->has_hosts)
+	if (batch->has_singles)
 		return 0;
-	batch->hosts.n = 0;
-	int r = nft_list(batch->nft, NFT_INET, "hostip4", append_host, &batch->hosts, e);
+	batch->singles.n = 0;
+	int r = nft_list(batch->nft, NFT_INET, "port4", append_single, &batch->singles, e);
 	if (r >= 0)
-		r = nft_list(batch->nft, NFT_INET, "hostip6", append_host, &batch->hosts, e);
-	batch->has_hosts = r >= 0;
+		r = nft_list(batch->nft, NFT_INET, "port6", append_single, &batch->singles, e);
+	batch->has_singles = r >= 0;
 	return r;
 }
 
-/* Return: 1 if found with this container as owner, 2 with another one, 0 if not found */
-static int get_mapping(const struct portmap_batch *batch, const struct portmap_port *port,
-		       const struct hw_prefix *pod, struct nft_elem *ret_elem, struct hw_err *e)
+/* Is the owner of a mapping this container, or an attachment of it that 0.1.0 made? The records are
+ * read only if the ADD would fail otherwise. */
+static bool is_own(struct portmap_batch *batch, const char *owner)
+{
+	struct hw_err ignored;
+
+	if (str_equal(owner, batch->container) || str_equal(owner, batch->elems.owner))
+		return true;
+	(void)portmap_attachments_read(batch, &ignored);
+	for (size_t i = 0; i < batch->others.n; i++)
+		if (str_equal(owner, batch->others.v[i].owner))
+			return true;
+	return false;
+}
+
+int portmap_get_mapping(struct portmap_batch *batch, const struct portmap_port *port,
+			const struct hw_prefix *pod, struct nft_elem *ret_elem, struct hw_err *e)
 {
 	struct nft_elem target = portmap_target(port, pod);
 
-	int r = nft_get(batch->nft, &target, ret_elem, e);
+	int r = portmap_get(batch, &target, ret_elem, e);
 	if (r <= 0)
 		return r;
-	return str_equal(ret_elem->owner, batch->container) ||
-			       str_equal(ret_elem->owner, batch->elems.owner)
-		       ? 1
-		       : 2;
+	return is_own(batch, ret_elem->owner) ? 1 : 2;
+}
+
+static bool is_excepted(struct portmap_batch *batch, const struct nft_elem *elem,
+			const struct nft_elems *except)
+{
+	return except ? nft_elems_has(except, elem) : is_own(batch, elem->owner);
+}
+
+int portmap_find_other(struct portmap_batch *batch, const struct portmap_port *port, int family,
+		       const struct nft_elems *except, struct nft_elem *ret_elem, struct hw_err *e)
+{
+	static const struct {
+		const char *map;
+		int family;
+	} any[] = { { "anyport4", AF_INET }, { "anyport6", AF_INET6 } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(any); i++) {
+		struct nft_elem elem = nft_elem(NFT_INET, any[i].map, NFT_OWNED);
+
+		if (family && family != any[i].family)
+			continue;
+		elem.key = portmap_claim(port).key;
+		int r = nft_get(batch->nft, &elem, ret_elem, e);
+		if (r < 0 || (r > 0 && !is_excepted(batch, ret_elem, except)))
+			return r;
+	}
+	int r = read_singles(batch, e);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < batch->singles.n; i++) {
+		const struct nft_elem *elem = &batch->singles.v[i];
+
+		if (elem->key.v[0] != port->proto || portmap_key_port(elem) != port->host_port ||
+		    (family && str_ends(elem->set, "4") != (family == AF_INET)) ||
+		    is_excepted(batch, elem, except))
+			continue;
+		*ret_elem = *elem;
+		return 1;
+	}
+	return 0;
 }
 
 int portmap_get_port(struct portmap_batch *batch, const struct portmap_port *port,
 		     const struct hw_prefix *pod, struct nft_elem *ret_elem, struct hw_err *e)
 {
-	struct portmap_port other = *port;
+	struct nft_elem claim = portmap_claim(port);
+	struct portmap_port any = *port;
 
-	int r = get_mapping(batch, port, pod, ret_elem, e);
+	int r = portmap_get_mapping(batch, port, pod, ret_elem, e);
 	if (r != 0)
 		return r;
-	if (port->host.family) {
-		other.host = (struct hw_ip){ 0 };
-		r = get_mapping(batch, &other, pod, ret_elem, e);
-		return r == 1 ? 0 : r;
+	r = portmap_get(batch, &claim, &claim, e);
+	if (r <= 0 || str_equal(claim.owner, batch->container))
+		return r < 0 ? r : 0;
+	if (!port->host.family) {
+		r = portmap_find_other(batch, port, pod->ip.family, NULL, ret_elem, e);
+		return r > 0 ? 2 : r;
 	}
-	r = read_hosts(batch, e);
-	for (size_t i = 0; r >= 0 && r < 2 && i < batch->hosts.n; i++) {
-		const struct nft_bytes *host = &batch->hosts.v[i].key;
-
-		if (host->len != ip_bits(&pod->ip) / 8)
-			continue;
-		other.host.family = pod->ip.family;
-		memcpy(other.host.bytes, host->v, host->len);
-		r = get_mapping(batch, &other, pod, ret_elem, e);
-	}
+	any.host = (struct hw_ip){ 0 };
+	r = portmap_get_mapping(batch, &any, pod, ret_elem, e);
 	return r == 1 ? 0 : r;
 }
 
@@ -249,8 +422,8 @@ int portmap_get_port(struct portmap_batch *batch, const struct portmap_port *por
 
 /* All sets in which each element belongs to one host port */
 static const char *const sets[] = {
-	"port4",    "port6",	"anyport4", "anyport6", "cond4",    "cond6",
-	"anycond4", "anycond6", "mark4",    "mark6",	"anymark4", "anymark6",
+	"port4",    "port6", "anyport4", "anyport6", "cond4",	 "cond6",   "anycond4",
+	"anycond6", "mark4", "mark6",	 "anymark4", "anymark6", "claimed",
 };
 
 /* For example "8080/tcp". */
@@ -265,7 +438,9 @@ static void format_port(const struct nft_elem *elem, char buf[NFT_ELEM_TEXT])
 
 struct owner_search {
 	struct nft_elem elem;
-	char *found; /* NULL: not found yet */
+	char *found; /* text for the error; NULL: not found yet */
+	int64_t finished;
+	bool alive;
 };
 
 /* The owner is the container; of an element that 0.1.0 added, it is the attachment. */
@@ -283,19 +458,31 @@ static int compare_record(void *ctx, const struct record *r, struct hw_err *e)
 	AUTO(portmap_record_done) struct portmap_record record = { 0 };
 	struct owner_search *search = ctx;
 
-	if (search->found || !is_owner(r, search->elem.owner) || !r->created ||
+	if (!is_owner(r, search->elem.owner) || !r->created ||
 	    hw_field_decode(portmap_record_fields, r->created, strlen(r->created), &record, e) < 0)
 		return 0;
-	if (!portmap_record_has(&record, &search->elem))
+	if (!record_has(&record, &search->elem))
 		return 0;
+	search->finished = r->finished;
+	search->alive = attach_has_netns(r);
 	search->found = str_printf(
 		"container %s, interface %s, network %s%s; if that container no longer exists, DEL "
 		"with CNI_CONTAINERID=%s CNI_IFNAME=%s, or GC, on network %s frees the port",
 		r->container_id, r->ifname, r->network,
-		access(str_or(r->netns, ""), F_OK) < 0 ? " (its network namespace no longer exists)"
-						       : "",
-		r->container_id, r->ifname, r->network);
-	return 0;
+		search->alive ? "" : " (its network namespace no longer exists)", r->container_id,
+		r->ifname, r->network);
+	return 1;
+}
+
+/* Finds the attachment that a port of another container leads to; the caller frees .found. */
+static struct owner_search find_owner(const struct nft_elem *elem)
+{
+	autofree char *state = state_dir_default();
+	struct owner_search search = { .elem = *elem };
+	struct errors ignored = { 0 };
+
+	record_each_of_plugin(state, "portmap", compare_record, &search, &ignored);
+	return search;
 }
 
 struct delete_commands {
@@ -322,18 +509,13 @@ static int put_command(void *ctx, const struct nft_elem *elem, struct hw_err *e)
 }
 
 /* Without a record, the message contains the commands that delete all elements of the owner for
- * this port. If a DEL has just removed the record, the element has changed, too. */
+ * this port. */
 static int conflict_without_record(struct nft *nft, const struct nft_elem *elem, const char *port,
 				   struct hw_err *e)
 {
 	struct delete_commands commands = { .elem = elem };
-	struct nft_elem now;
+	int r = 0;
 
-	int r = nft_get(nft, elem, &now, e);
-	if (r < 0)
-		return r;
-	if (r == 0 || !str_equal(now.owner, elem->owner) || !nft_elem_same_data(&now, elem))
-		return err_text(e, -ERESTART, "the owner of host port %s has just changed", port);
 	for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(sets); i++)
 		r = nft_list(nft, elem->table, sets[i], put_command, &commands, e);
 	AUTO(buf_done) struct buf text = commands.text;
@@ -347,15 +529,43 @@ static int conflict_without_record(struct nft *nft, const struct nft_elem *elem,
 
 int portmap_conflict(struct nft *nft, const struct nft_elem *elem, struct hw_err *e)
 {
-	autofree char *state = state_dir_default();
-	struct owner_search search = { .elem = *elem };
-	struct errors ignored = { 0 };
+	struct owner_search owner = find_owner(elem);
+	autofree char *found = owner.found;
 	char port[NFT_ELEM_TEXT];
 
-	record_each_of_plugin(state, "portmap", compare_record, &search, &ignored);
-	autofree char *found = search.found;
 	format_port(elem, port);
 	if (!found)
 		return conflict_without_record(nft, elem, port, e);
 	return err_text(e, -EADDRINUSE, "host port %s is taken by %s", port, found);
+}
+
+/* ---- repair ---------------------------------------------------------------------------------- */
+
+int portmap_take_back(struct portmap_batch *batch, const struct nft_elem *elem, struct hw_err *e)
+{
+	static const char *const maps[] = { "port", "cond", "mark" };
+	const char *any = str_starts(elem->set, "any") ? "any" : "";
+	const char family = elem->set[strlen(elem->set) - 1];
+	struct owner_search owner = find_owner(elem);
+	autofree char *found = owner.found;
+	struct nft_elem gone[ARRAY_SIZE(maps)];
+
+	/* The netns is empty if it no longer exists (cni/plugin/attach.c). */
+	if (!found || str_empty(batch->call->netns))
+		return 0;
+	int r = portmap_attachments_read(batch, e);
+	if (r < 0)
+		return r;
+	if (owner.alive && owner.finished && owner.finished <= batch->others.own_finished)
+		return 0;
+	for (size_t i = 0; i < ARRAY_SIZE(maps); i++) {
+		char name[NFT_NAME];
+
+		snprintf(name, sizeof(name), "%s%s%c", any, maps[i], family);
+		gone[i] = nft_elem(NFT_INET, name, NFT_OWNED);
+		gone[i].key = elem->key;
+	}
+	r = nft_del(batch->nft, gone, ARRAY_SIZE(gone), elem->owner, e);
+	batch->has_singles = false;
+	return r < 0 ? r : 1;
 }

@@ -16,6 +16,7 @@
 #include <linux/netfilter.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 
 #include <hawser/plugin.h>
@@ -156,6 +157,20 @@ static int portmap_add(struct hw_call *call, struct hw_err *e)
 	return r < 0 ? r : portmap_rules_add(call, e);
 }
 
+/* Deletes what a second ADD of 0.1.0 left: it was killed when it had replaced the ports of the first
+ * ADD in the record, but not yet in nftables. */
+static int delete_earlier(const struct hw_call *call, const struct portmap_record *record,
+			  struct hw_err *e)
+{
+	AUTO(portmap_record_done) struct portmap_record earlier = { 0 };
+	struct hw_err ignored;
+
+	if (!record->earlier || hw_field_decode(portmap_record_fields, record->earlier,
+						strlen(record->earlier), &earlier, &ignored) < 0)
+		return 0;
+	return portmap_rules_del(call, &earlier, e);
+}
+
 static int portmap_del(struct hw_call *call, struct hw_err *e)
 {
 	AUTO(portmap_record_done) struct portmap_record from_conf = { 0 };
@@ -173,9 +188,11 @@ static int portmap_del(struct hw_call *call, struct hw_err *e)
 			from_conf.pod6 = str_copy("::/128");
 		}
 	}
-	int r = record->entries.n ? portmap_lock(call, &lock, e) : 0;
+	int r = record->entries.n || record->earlier ? portmap_lock(call, &lock, e) : 0;
 	if (r >= 0)
 		r = portmap_rules_del(call, record, e);
+	if (r >= 0)
+		r = delete_earlier(call, record, e);
 	/* Remove the record before the lock is released: another DEL of the container could
 	 * otherwise transfer a port to this attachment. */
 	if (r >= 0)
@@ -190,7 +207,6 @@ static int portmap_del(struct hw_call *call, struct hw_err *e)
 static int portmap_check(struct hw_call *call, struct hw_err *e)
 {
 	AUTO(portmap_record_done) struct portmap_record record = { 0 };
-	autoclose int lock = -1;
 
 	int r = portmap_conf_check(call->conf, e);
 	if (r >= 0)
@@ -199,11 +215,7 @@ static int portmap_check(struct hw_call *call, struct hw_err *e)
 		return r;
 	if (!call->prev)
 		return err_text(e, -EINVAL, "Required prevResult missing");
-	/* A DEL of another attachment could transfer a port during the check. */
-	if (record.entries.n)
-		r = portmap_lock(call, &lock, e);
-	if (r >= 0)
-		r = portmap_rules_check(call, &record, e);
+	r = portmap_rules_check(call, &record, e);
 	return r < 0 ? r : check_route_localnet(&record, e);
 }
 
@@ -232,7 +244,7 @@ static int portmap_repair(struct hw_call *call, struct hw_err *e)
 
 	int r = portmap_lock(call, &lock, e);
 	if (r >= 0)
-		r = portmap_rules_add(call, e);
+		r = portmap_rules_repair(call, e);
 	return r < 0 ? r : enable_route_localnet(call->created, e);
 }
 

@@ -49,6 +49,9 @@ struct portmap_record {
 	bool snat, masq_all;
 	int mark_bit;
 	char *cond4, *cond6; /* in nft syntax; NULL: no condition */
+	/* Only in records of 0.1.0: this struct as JSON, of an ADD whose elements a second ADD had
+	 * not yet deleted when it was killed */
+	char *earlier;
 };
 
 extern const struct hw_field portmap_record_fields[];
@@ -89,14 +92,30 @@ bool portmap_condition_is_iptables(const struct hw_strings *tokens);
 
 /* ---- elements (rules.c) ---------------------------------------------------------------------- */
 
-/* Other attachments of the same container, oldest first */
+/* A set of protocols and host ports; starts zeroed */
+struct portmap_ports {
+	uint8_t *bits; /* NULL: empty */
+};
+
+/* The other attachments of the same container, oldest first */
 struct portmap_attachments {
 	struct portmap_attachment {
 		struct portmap_record record;
-		int64_t started;
+		char owner[NFT_OWNER]; /* of elements that 0.1.0 added */
+		int64_t finished;      /* when its ADD finished; INT64_MAX: not yet */
+		bool alive;	       /* its network namespace exists */
 	} * v;
 	size_t n;
 	bool read;
+	struct portmap_ports ports; /* all ports of these attachments */
+	int64_t own_finished;	    /* .finished of the attachment of the call */
+};
+
+/* Elements that were read in advance, in the order in which they will be needed */
+struct portmap_ahead {
+	struct nft_elems wanted;
+	struct nft_elem *found;
+	size_t next;
 };
 
 /* The elements of one attachment, collected to be added, checked or deleted */
@@ -104,13 +123,17 @@ struct portmap_batch {
 	struct nft *nft;
 	const struct hw_call *call;
 	const struct portmap_record *record;
+	bool is_check, is_repair;
 	bool no_address;	   /* DEL: the addresses of the pod in the record are not known */
 	char container[NFT_OWNER]; /* the owner of ports */
-	struct nft_elems elems;	   /* elems.owner is the attachment, the owner of other elements */
-	struct nft_elems mine;	   /* DEL: elements that this attachment no longer needs */
+	struct portmap_ports seen; /* ports whose claim was handled */
+	struct portmap_ports dropped; /* DEL: ports that led to this attachment */
+	struct portmap_ahead ahead;
+	struct nft_elems elems; /* elems.owner is the attachment, the owner of other elements */
+	struct nft_elems mine;	/* DEL: elements that this attachment no longer needs */
 	struct nft_elems transferred; /* DEL: elements of ports that other attachments get */
-	struct nft_elems hosts;	      /* hostip4 and hostip6, if has_hosts is true */
-	bool has_hosts;
+	struct nft_elems singles;     /* all elements of port4 and port6, if has_singles is true */
+	bool has_singles;
 	struct portmap_attachments others; /* empty until portmap_attachments_read() */
 };
 
@@ -130,12 +153,16 @@ uint16_t portmap_key_port(const struct nft_elem *elem);
 
 /* Add the elements of call->created. */
 int portmap_rules_add(const struct hw_call *call, struct hw_err *e);
+/* Like portmap_rules_add(), but also takes a port back from a younger attachment, and from one whose
+ * network namespace no longer exists. */
+int portmap_rules_repair(const struct hw_call *call, struct hw_err *e);
 /* Delete the elements of the record that this attachment still has. Ports that other attachments of
- * the container also requested are transferred to the oldest of them. */
+ * the container also requested are transferred to the oldest of them whose network namespace
+ * exists. */
 int portmap_rules_del(const struct hw_call *call, const struct portmap_record *record,
 		      struct hw_err *e);
-/* Check that all elements and chains of the record exist. Return: 0; -ENOENT or -ESTALE if not;
- * -EADDRINUSE if another container has one of the ports */
+/* Check that all elements and chains of the record exist. Elements as 0.1.0 added them are accepted.
+ * Return: 0; -ENOENT or -ESTALE if not; -EADDRINUSE if another container has one of the ports */
 int portmap_rules_check(const struct hw_call *call, const struct portmap_record *record,
 			struct hw_err *e);
 /* For a DEL that has neither a record nor a prevResult, and so does not know the pod's address.
@@ -144,37 +171,67 @@ int portmap_rules_sweep(const struct hw_call *call, struct hw_err *e);
 
 /* ---- ownership (owner.c) --------------------------------------------------------------------- */
 
-/* Acquire the lock on the host ports of a container; all its attachments use the same lock. close()
- * releases it. A timeout is an error with CNI code 11. */
+/* The locks, in the order in which they must be acquired. close() releases a lock. A timeout is an
+ * error with CNI code 11. */
+
+/* Acquire the lock on the host ports of a container; all its attachments use the same lock. */
 int portmap_lock(const struct hw_call *call, int *ret_fd, struct hw_err *e);
-/* Acquire the lock for creating chains; all containers use the same lock. A process that needs both
- * locks must acquire portmap_lock() first. */
+/* Acquire the lock on the elements of all containers.
+ * @exclusive: false: only to add elements with nft_add_new() */
+int portmap_lock_elements(bool exclusive, int *ret_fd, struct hw_err *e);
+/* Acquire the lock for creating chains; all containers use the same lock. */
 int portmap_lock_chains(int *ret_fd, struct hw_err *e);
+
+/* Return: false if the set already had the port */
+bool portmap_ports_add(struct portmap_ports *ports, const struct portmap_port *port);
+bool portmap_ports_has(const struct portmap_ports *ports, const struct portmap_port *port);
+void portmap_ports_done(struct portmap_ports *ports);
 
 /* Read batch->others from the attachment records, unless that was done before. */
 int portmap_attachments_read(struct portmap_batch *batch, struct hw_err *e);
 void portmap_attachments_done(struct portmap_attachments *attachments);
-/* Does the record map this host port to this target? */
-bool portmap_record_has(const struct portmap_record *record, struct nft_elem *target);
-/* Does one of the attachments map this host port to this target? */
-bool portmap_attachments_have(const struct portmap_attachments *attachments,
-			      struct nft_elem *target);
+/* Find the oldest attachment with a network namespace that maps this host port to this target.
+ * Return: NULL if not found */
+const struct portmap_attachment *portmap_attachments_find(
+	const struct portmap_attachments *attachments, struct nft_elem *target);
 /* Create the element that says that attachments of a container share ports.
  * @container: the owner of the container's ports */
 struct nft_elem portmap_sharing_elem(const char *container);
+/* Create the element that claims a port, without owner. */
+struct nft_elem portmap_claim(const struct portmap_port *port);
 
+/* Read in advance, because that is faster: the element of portmap_sharing_elem(), and the mapping and
+ * the claim of every port. */
+int portmap_read_ahead(struct portmap_batch *batch, struct hw_err *e);
+void portmap_ahead_done(struct portmap_ahead *ahead);
+/* Like nft_get(), but does not read again what was read in advance. */
+int portmap_get(struct portmap_batch *batch, const struct nft_elem *elem, struct nft_elem *ret_elem,
+		struct hw_err *e);
+/* Read the element that maps a port on exactly these addresses.
+ * Return: 0 if not found; 1 if this container has the port; 2 if another container has it */
+int portmap_get_mapping(struct portmap_batch *batch, const struct portmap_port *port,
+			const struct hw_prefix *pod, struct nft_elem *ret_elem, struct hw_err *e);
 /* Find the container that has a port, on any of the host addresses of @port.
  * Return: 0 if no other container has the port; 1 if this container has it on exactly these
  * addresses; 2 if another container has it, on at least one of them. With 1 and 2 *ret_elem is the
  * element that maps the port. */
 int portmap_get_port(struct portmap_batch *batch, const struct portmap_port *port,
 		     const struct hw_prefix *pod, struct nft_elem *ret_elem, struct hw_err *e);
+/* Find an element that maps the port, on whatever address.
+ * @family: AF_INET or AF_INET6; 0: both
+ * @except: elements to skip; NULL: those of this container
+ * Return: 1 if found, 0 if not found */
+int portmap_find_other(struct portmap_batch *batch, const struct portmap_port *port, int family,
+		       const struct nft_elems *except, struct nft_elem *ret_elem, struct hw_err *e);
 
 /* Set the error for a port that is already in use. The message names the owner of @elem and says
  * how to free the port.
- * Return: -EADDRINUSE; -ERESTART if the port has just changed its owner or has been freed; or another
- * error */
+ * Return: -EADDRINUSE, or another error */
 int portmap_conflict(struct nft *nft, const struct nft_elem *elem, struct hw_err *e);
+/* For repair: delete a mapping of another container if its attachment is younger than this one, or
+ * if its network namespace no longer exists.
+ * Return: 1 if deleted, 0 if not */
+int portmap_take_back(struct portmap_batch *batch, const struct nft_elem *elem, struct hw_err *e);
 
 /* ---- chains (chain.c) ------------------------------------------------------------------------ */
 

@@ -6,10 +6,11 @@
  *        that selects the packets to masquerade (see ruleset.nft). They belong to
  *        the container and always change together, in one transaction. So if the
  *        target of a port is this pod, the other elements of the port are also of
- *        this attachment.
+ *        this attachment. The claim of the port (owner.c) also belongs to the
+ *        container.
  *        Elements whose key is the pod's address belong to the attachment.
- * How:   ADD and DEL read which container has the port (owner.c) and write the
- *        elements with nft_update().
+ * How:   ADD first assumes that none of its elements exists. If one does, and for
+ *        DEL, CHECK and repair, the elements are read under the exclusive lock.
  * Rules: a port that leads to another attachment of the same container is not
  *        changed, except by a DEL of that attachment.
  */
@@ -26,8 +27,6 @@
 #include "net/conntrack.h"
 #include "plugins/portmap/portmap.h"
 
-#define CHECK_TRIES 10
-
 static void batch_init(struct portmap_batch *batch, const struct hw_call *call,
 		       const struct portmap_record *record)
 {
@@ -41,7 +40,10 @@ static void batch_done(struct portmap_batch *batch)
 	nft_elems_done(&batch->elems);
 	nft_elems_done(&batch->mine);
 	nft_elems_done(&batch->transferred);
-	nft_elems_done(&batch->hosts);
+	nft_elems_done(&batch->singles);
+	portmap_ports_done(&batch->seen);
+	portmap_ports_done(&batch->dropped);
+	portmap_ahead_done(&batch->ahead);
 	portmap_attachments_done(&batch->others);
 	nft_close(batch->nft);
 }
@@ -169,19 +171,78 @@ static void put_address(struct nft_elems *elems, const struct portmap_record *re
 		put_network(elems, pod);
 }
 
-/* ---- ADD and CHECK --------------------------------------------------------------------------- */
+/* ---- ADD, CHECK and repair ------------------------------------------------------------------- */
+
+/* Appends the elements of a port that no container has yet. */
+static int put_new_port(void *ctx, const struct portmap_record *record,
+			const struct portmap_port *port, const struct hw_prefix *pod,
+			struct hw_err *e)
+{
+	struct portmap_batch *batch = ctx;
+
+	(void)e;
+	put_mapping(&batch->elems, record, port, pod, batch->container);
+	if (portmap_ports_add(&batch->seen, port))
+		put_owned(&batch->elems, portmap_claim(port), batch->container);
+	put_address(&batch->elems, record, port, pod);
+	return 0;
+}
 
 /* Does the container's port @there lead to another attachment, so that both share it? CHECK and
  * repair need not ask if it leads to this attachment. A first ADD does: the address may have been
- * that of another attachment, which still has a record.
+ * that of another attachment, which still has a record. Repair takes a port back from a younger
+ * attachment.
  * Return: 1 if so, 0 if not */
 static int is_shared(struct portmap_batch *batch, const struct nft_elem *target,
 		     struct nft_elem *there, struct hw_err *e)
 {
-	if (nft_elem_same_data(target, there) && !str_equal(batch->call->command, "ADD"))
+	if (nft_elem_same_data(target, there) && (batch->is_check || batch->is_repair))
 		return 0;
 	int r = portmap_attachments_read(batch, e);
-	return r < 0 ? r : portmap_attachments_have(&batch->others, there);
+	if (r < 0)
+		return r;
+	const struct portmap_attachment *other = portmap_attachments_find(&batch->others, there);
+	return other && !(batch->is_repair && other->finished > batch->others.own_finished);
+}
+
+/* Does the claim of a port belong, or shall it belong, to this container alone? Repair corrects the
+ * claim of a port that only one container has left, or that 0.1.0 added.
+ * Return: 1 if so, 0 if not */
+static int is_own_claim(struct portmap_batch *batch, const struct portmap_port *port,
+			const char *owner, struct hw_err *e)
+{
+	struct nft_elem found;
+
+	if (str_equal(owner, batch->container) || !batch->is_repair)
+		return str_equal(owner, batch->container);
+	int r = portmap_find_other(batch, port, 0, NULL, &found, e);
+	return r < 0 ? r : !r;
+}
+
+/* Appends the claim of a port and, if another attachment of the container also needs it, the element
+ * that makes DEL look for that attachment. @is_mapped: this attachment has the port already */
+static int put_claim(struct portmap_batch *batch, const struct portmap_port *port, bool is_mapped,
+		     struct hw_err *e)
+{
+	struct nft_elem claim = portmap_claim(port), there;
+
+	int r = portmap_get(batch, &claim, &there, e);
+	if (r < 0)
+		return r;
+	bool exists = r > 0;
+	r = exists ? is_own_claim(batch, port, there.owner, e) : 1;
+	if (r < 0)
+		return r;
+	if (portmap_ports_add(&batch->seen, port))
+		put_owned(&batch->elems, claim, r ? batch->container : NFT_SEVERAL);
+	if (!exists || r == 0 || (is_mapped && str_equal(there.owner, batch->container)))
+		return 0;
+	r = portmap_attachments_read(batch, e);
+	if (r < 0)
+		return r;
+	if (portmap_ports_has(&batch->others.ports, port))
+		nft_elems_add_once(&batch->elems, portmap_sharing_elem(batch->container));
+	return 0;
 }
 
 static int put_port(void *ctx, const struct portmap_record *record, const struct portmap_port *port,
@@ -189,34 +250,38 @@ static int put_port(void *ctx, const struct portmap_record *record, const struct
 {
 	struct portmap_batch *batch = ctx;
 	struct nft_elem target = portmap_target(port, pod), there;
+	bool has_mapping, is_old = false, shared = false;
+	int r;
 
-	int r = portmap_get_port(batch, port, pod, &there, e);
-	if (r == 1)
+	while ((r = portmap_get_port(batch, port, pod, &there, e)) == 2) {
+		r = batch->is_repair ? portmap_take_back(batch, &there, e) : 0;
+		if (r <= 0)
+			return r < 0 ? r : portmap_conflict(batch->nft, &there, e);
+	}
+	has_mapping = r == 1;
+	if (has_mapping) {
+		is_old = batch->is_check && !str_equal(there.owner, batch->container);
 		r = is_shared(batch, &target, &there, e);
-	else if (r == 2)
-		r = portmap_conflict(batch->nft, &there, e);
+		shared = r > 0;
+	}
 	if (r < 0)
 		return r;
-	if (r == 0)
-		put_mapping(&batch->elems, record, port, pod, batch->container);
-	else
+	if (!shared)
+		put_mapping(&batch->elems, record, port, pod,
+			    is_old ? there.owner : batch->container);
+	else if (!is_old)
 		nft_elems_add_once(&batch->elems, portmap_sharing_elem(batch->container));
-	if (port->host.family) {
-		struct nft_elem host = nft_elem_for("hostip", &port->host, NFT_SHARED);
-
-		nft_key_ip(&host, &port->host);
-		nft_elems_add_once(&batch->elems, host);
-	}
 	put_address(&batch->elems, record, port, pod);
-	return 0;
+	return is_old ? 0 : put_claim(batch, port, has_mapping, e);
 }
 
-static int put_all(void *ctx, struct hw_err *e)
+/* Appends the elements of all ports; the caller has the exclusive lock. */
+static int put_all(struct portmap_batch *batch, struct hw_err *e)
 {
-	struct portmap_batch *batch = ctx;
-
-	batch->has_hosts = false;
-	return portmap_for_each_port(batch->record, put_port, batch, e);
+	batch->elems.n = 0;
+	portmap_ports_done(&batch->seen);
+	int r = portmap_read_ahead(batch, e);
+	return r < 0 ? r : portmap_for_each_port(batch->record, put_port, batch, e);
 }
 
 /* ---- DEL ------------------------------------------------------------------------------------- */
@@ -225,7 +290,7 @@ static int put_all(void *ctx, struct hw_err *e)
 static bool is_mine(const struct portmap_batch *batch, const struct nft_elem *target,
 		    struct nft_elem *there)
 {
-	return batch->no_address ? !portmap_attachments_have(&batch->others, there)
+	return batch->no_address ? !portmap_attachments_find(&batch->others, there)
 				 : nft_elem_same_data(target, there);
 }
 
@@ -235,11 +300,16 @@ static int put_mine(void *ctx, const struct portmap_record *record, const struct
 	struct portmap_batch *batch = ctx;
 	struct nft_elem target = portmap_target(port, pod), there;
 
-	int r = portmap_get_port(batch, port, pod, &there, e);
+	int r = portmap_get_mapping(batch, port, pod, &there, e);
+	if (r == 1 && is_mine(batch, &target, &there)) {
+		put_mapping(&batch->mine, record, port, pod, there.owner);
+		portmap_ports_add(&batch->dropped, port);
+		/* 0.1.0 did not add the container to the set "sharing". */
+		r = str_equal(there.owner, batch->container) ? 0
+							     : portmap_attachments_read(batch, e);
+	}
 	if (r < 0)
 		return r;
-	if (r == 1 && is_mine(batch, &target, &there))
-		put_mapping(&batch->mine, record, port, pod, there.owner);
 	put_address(&batch->mine, record, port, pod);
 	return 0;
 }
@@ -257,38 +327,81 @@ static int put_transferred(void *ctx, const struct portmap_record *record,
 	return 0;
 }
 
+/* Appends the ports that another attachment gets, and creates the chains that they need: the rules
+ * may have been flushed since its ADD. */
+static int transfer_ports(struct portmap_batch *batch, const struct portmap_attachment *to,
+			  struct hw_err *e)
+{
+	size_t before = batch->transferred.n;
+
+	int r = portmap_for_each_port(&to->record, put_transferred, batch, e);
+	if (r < 0 || batch->transferred.n == before)
+		return r;
+	return portmap_chains_create(batch->nft, &to->record, e);
+}
+
 static void put_gone(struct nft_elems *elems, struct nft_elem elem)
 {
 	elem.mode = NFT_GONE;
 	nft_elems_add(elems, elem);
 }
 
-/* Reads the other attachments of the container if they may get ports of this one, and creates their
- * chains: the rules may have been flushed since. */
-static int prepare_transfer(struct portmap_batch *batch, struct hw_err *e)
+/* Is the claim of a port still needed when this attachment is deleted? If the port does not lead to
+ * this attachment, another one may have it even if the set "sharing" does not say so: this DEL may
+ * undo an ADD that failed before.
+ * Return: 1 if so, 0 if not */
+static int is_claim_needed(struct portmap_batch *batch, const struct portmap_port *port,
+			   const char *owner, struct hw_err *e)
 {
-	struct nft_elem sharing = portmap_sharing_elem(batch->container), found;
+	struct nft_elem found;
+	int r = 0;
 
-	int r = nft_get(batch->nft, &sharing, &found, e);
-	if (r < 0 || (r == 0 && !batch->no_address))
-		return r;
-	r = portmap_attachments_read(batch, e);
-	for (size_t i = 0; r >= 0 && i < batch->others.n; i++)
-		r = portmap_chains_create(batch->nft, &batch->others.v[i].record, e);
-	return r;
+	if (str_equal(owner, NFT_SEVERAL))
+		return portmap_ports_has(&batch->others.ports, port)
+			       ? 1
+			       : portmap_find_other(batch, port, 0, &batch->mine, &found, e);
+	if (!str_equal(owner, batch->container))
+		return 1;
+	if (!portmap_ports_has(&batch->dropped, port))
+		r = portmap_attachments_read(batch, e);
+	return r < 0 ? r : portmap_ports_has(&batch->others.ports, port);
 }
 
-static int put_deletions(void *ctx, struct hw_err *e)
+static int put_unclaimed(void *ctx, const struct portmap_record *record,
+			 const struct portmap_port *port, const struct hw_prefix *pod,
+			 struct hw_err *e)
 {
 	struct portmap_batch *batch = ctx;
+	struct nft_elem claim = portmap_claim(port);
+
+	(void)record;
+	(void)pod;
+	if (!portmap_ports_add(&batch->seen, port))
+		return 0;
+	int r = portmap_get(batch, &claim, &claim, e);
+	if (r <= 0)
+		return r;
+	r = is_claim_needed(batch, port, claim.owner, e);
+	if (r == 0)
+		put_gone(&batch->elems, claim);
+	return r < 0 ? r : 0;
+}
+
+static int put_deletions(struct portmap_batch *batch, struct hw_err *e)
+{
+	struct nft_elem sharing = portmap_sharing_elem(batch->container), found;
 	const struct portmap_attachments *others = &batch->others;
 
-	batch->mine.n = batch->transferred.n = 0;
-	int r = prepare_transfer(batch, e);
+	int r = portmap_read_ahead(batch, e);
+	if (r >= 0)
+		r = portmap_get(batch, &sharing, &found, e);
+	if (r > 0 || (r == 0 && batch->no_address))
+		r = portmap_attachments_read(batch, e);
 	if (r >= 0)
 		r = portmap_for_each_port(batch->record, put_mine, batch, e);
 	for (size_t i = 0; r >= 0 && i < others->n; i++)
-		r = portmap_for_each_port(&others->v[i].record, put_transferred, batch, e);
+		if (others->v[i].alive)
+			r = transfer_ports(batch, &others->v[i], e);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < batch->mine.n; i++)
@@ -298,8 +411,9 @@ static int put_deletions(void *ctx, struct hw_err *e)
 	for (size_t i = 0; i < batch->transferred.n; i++)
 		nft_elems_add(&batch->elems, batch->transferred.v[i]);
 	if (others->read && others->n < 2)
-		put_gone(&batch->elems, portmap_sharing_elem(batch->container));
-	return 0;
+		put_gone(&batch->elems, sharing);
+	batch->ahead.next = 0;
+	return portmap_for_each_port(batch->record, put_unclaimed, batch, e);
 }
 
 /* ---- UDP ------------------------------------------------------------------------------------- */
@@ -333,32 +447,91 @@ static int flush_udp_port(void *ctx, const struct portmap_record *record,
 	return 0;
 }
 
+static int is_udp_port(void *ctx, const struct portmap_record *record,
+		       const struct portmap_port *port, const struct hw_prefix *pod,
+		       struct hw_err *e)
+{
+	(void)ctx;
+	(void)record;
+	(void)pod;
+	(void)e;
+	return port->proto == IPPROTO_UDP;
+}
+
 static void flush_udp(struct portmap_batch *batch)
 {
 	struct hw_err ignored;
 
-	(void)portmap_for_each_port(batch->record, flush_udp_port, batch, &ignored);
+	if (portmap_for_each_port(batch->record, is_udp_port, NULL, &ignored) > 0 &&
+	    portmap_read_ahead(batch, &ignored) >= 0)
+		(void)portmap_for_each_port(batch->record, flush_udp_port, batch, &ignored);
 }
 
 /* ---- used by the verbs ----------------------------------------------------------------------- */
+
+static int add_new(struct portmap_batch *batch, struct hw_err *e)
+{
+	autoclose int lock = -1;
+
+	int r = portmap_lock_elements(false, &lock, e);
+	if (r >= 0)
+		r = portmap_for_each_port(batch->record, put_new_port, batch, e);
+	return r < 0 ? r : nft_add_new(batch->nft, &batch->elems, e);
+}
+
+static int add_after_reading(struct portmap_batch *batch, struct hw_err *e)
+{
+	autoclose int lock = -1;
+
+	int r = portmap_lock_elements(true, &lock, e);
+	if (r >= 0)
+		r = put_all(batch, e);
+	return r < 0 ? r : nft_change(batch->nft, &batch->elems, e);
+}
+
+static int add_rules(struct portmap_batch *batch, struct hw_err *e)
+{
+	if (!batch->record->entries.n)
+		return 0;
+	int r = nft_open(&batch->nft, e);
+	/* Create the chains even if all ports are shared: CHECK expects them, and invalid
+	 * conditions must make this ADD fail, not a later transfer. */
+	if (r >= 0)
+		r = portmap_chains_create(batch->nft, batch->record, e);
+	if (r >= 0)
+		r = add_new(batch, e);
+	if (r == -EEXIST)
+		r = add_after_reading(batch, e);
+	if (r >= 0)
+		flush_udp(batch);
+	return r;
+}
 
 int portmap_rules_add(const struct hw_call *call, struct hw_err *e)
 {
 	AUTO(batch_done) struct portmap_batch batch;
 
 	batch_init(&batch, call, call->created);
-	if (!batch.record->entries.n)
-		return 0;
-	int r = nft_open(&batch.nft, e);
-	/* Create the chains even if all ports are shared: CHECK expects them, and invalid
-	 * conditions must make this ADD fail, not a later transfer. */
+	return add_rules(&batch, e);
+}
+
+int portmap_rules_repair(const struct hw_call *call, struct hw_err *e)
+{
+	AUTO(batch_done) struct portmap_batch batch;
+
+	batch_init(&batch, call, call->created);
+	batch.is_repair = true;
+	return add_rules(&batch, e);
+}
+
+static int delete_mine(struct portmap_batch *batch, struct hw_err *e)
+{
+	autoclose int lock = -1;
+
+	int r = portmap_lock_elements(true, &lock, e);
 	if (r >= 0)
-		r = portmap_chains_create(batch.nft, batch.record, e);
-	if (r >= 0)
-		r = nft_update(batch.nft, &batch.elems, put_all, &batch, e);
-	if (r >= 0)
-		flush_udp(&batch);
-	return r;
+		r = put_deletions(batch, e);
+	return r < 0 || !batch->elems.n ? r : nft_change(batch->nft, &batch->elems, e);
 }
 
 int portmap_rules_del(const struct hw_call *call, const struct portmap_record *record,
@@ -371,13 +544,13 @@ int portmap_rules_del(const struct hw_call *call, const struct portmap_record *r
 	if (!record->entries.n)
 		return 0;
 	int r = nft_open(&batch.nft, e);
-	if (r >= 0)
-		r = nft_update(batch.nft, &batch.elems, put_deletions, &batch, e);
-	if (r == -EPROTONOSUPPORT)
-		return 0;
-	if (r >= 0)
-		flush_udp(&batch);
-	return r;
+	if (r < 0)
+		return r;
+	r = delete_mine(&batch, e);
+	if (r < 0)
+		return nft_is_unsupported(batch.nft) ? 0 : r;
+	flush_udp(&batch);
+	return 0;
 }
 
 int portmap_rules_sweep(const struct hw_call *call, struct hw_err *e)
@@ -399,19 +572,17 @@ int portmap_rules_check(const struct hw_call *call, const struct portmap_record 
 {
 	AUTO(batch_done) struct portmap_batch batch;
 	const struct nft_elems *elems = &batch.elems;
-	int tries = CHECK_TRIES;
+	autoclose int lock = -1;
 
 	batch_init(&batch, call, record);
+	batch.is_check = true;
 	if (!record->entries.n)
 		return 0;
 	int r = nft_open(&batch.nft, e);
-	if (r < 0)
-		return r;
-	/* -ERESTART: the owner of a port has just changed */
-	do {
-		batch.elems.n = 0;
+	if (r >= 0)
+		r = portmap_lock_elements(true, &lock, e);
+	if (r >= 0)
 		r = put_all(&batch, e);
-	} while (r == -ERESTART && --tries > 0);
 	if (r >= 0)
 		r = nft_check(batch.nft, elems->v, elems->n, elems->owner, e);
 	return r < 0 ? r : portmap_chains_check(batch.nft, record, e);
