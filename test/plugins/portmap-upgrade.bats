@@ -14,8 +14,9 @@ as_0.1.0() {
 	local attachment container record
 	attachment=$(hawser-plugin rules --json | jq -r 'first(.[] | select(.ifname == "eth0" and .containerID == "c1")).owner')
 	container=$(hawser-plugin rules --json | jq -r 'first(.[] | select(.ifname == null and .containerID == "c1")).owner')
-	nft list ruleset | sed "s/$container/$attachment/; s/0x00000001, 0x00000002/0x00000001/
-		/^\tset claimed {/,/^\t}/d; /^\tset sharing {/,/^\t}/d; /^\tchain version2 {/,/^\t}/d" >/tmp/conf.old
+	nft list ruleset | sed -E "s/$container/$attachment/; s/0x00000001, 0x00000002, 0x00000003/0x00000001/
+		/^\tset (claimed|sharing) \{/,/^\t}/d; /^\tchain version[23] \{/,/^\t}/d
+		/^\tchain masq_/,/^\t}/{/ return$/d; s/goto masqout/masquerade/}" >/tmp/conf.old
 	nft flush ruleset
 	nft -f /tmp/conf.old
 	while read -r record; do

@@ -161,8 +161,7 @@ static int has_rules(struct nft *nft, enum nft_table table, const char *chain, s
 	return r < 0 ? r : r > 0;
 }
 
-/* Return: 1 if the rules are loaded and were not flushed, 0 if not, or a negative errno */
-static int is_loaded(struct nft *nft, enum nft_table table, struct hw_err *e)
+int nft_is_loaded(struct nft *nft, enum nft_table table, struct hw_err *e)
 {
 	int r;
 
@@ -176,7 +175,7 @@ int nft_can_load(struct nft *nft, enum nft_table table, struct hw_err *e)
 {
 	AUTO(nftables_close) struct nftables lib = { 0 };
 
-	int r = is_loaded(nft, table, e);
+	int r = nft_is_loaded(nft, table, e);
 	if (r != 0)
 		return r < 0 ? r : 0;
 	return nftables_open(&lib, e);
@@ -241,13 +240,13 @@ int nft_load(struct nft *nft, enum nft_table table, struct hw_err *e)
 	AUTO(buf_done) struct buf text = { 0 };
 	struct hw_err ignored;
 
-	int r = is_loaded(nft, table, e);
+	int r = nft_is_loaded(nft, table, e);
 	if (r == 0) {
 		r = ruleset_text(nft, table, &text, e);
 		if (r >= 0)
 			r = nft_run(text.data, e);
 		/* Another process may have loaded the rules first, or the chains were flushed. */
-		if (r < 0 && is_loaded(nft, table, &ignored) > 0)
+		if (r < 0 && nft_is_loaded(nft, table, &ignored) > 0)
 			r = 0;
 		else if (r < 0 && has_version(nft, table, rulesets[table].version, &ignored) > 0)
 			r = reload(nft, table, e);
@@ -349,7 +348,7 @@ static int is_complete(struct nft *nft, enum nft_table table, struct hw_err *e)
 		r = has_rules(nft, table, newer_chain, e);
 	}
 	if (r != 0)
-		return r < 0 ? r : is_loaded(nft, table, e);
+		return r < 0 ? r : nft_is_loaded(nft, table, e);
 
 	r = has_version(nft, table, version, e);
 	if (r <= 0)
@@ -397,7 +396,7 @@ int nft_repair(struct nft *nft, enum nft_table table, struct hw_err *e)
 {
 	int r = has_version(nft, table, rulesets[table].version, e);
 	if (r == 0)
-		r = is_loaded(nft, table, e);
+		r = nft_is_loaded(nft, table, e);
 	if (r > 0) {
 		r = is_complete(nft, table, e);
 		if (r == 0)
@@ -545,8 +544,7 @@ static int count_elem(void *ctx, const struct nft_elem *elem, struct hw_err *e)
 	return 0;
 }
 
-/* Versions 1 and 2 created chains with one rule, which masquerades at once.
- * Return: 1 if the chain of a network, and its set, are complete, 0 if not, or a negative errno */
+/* Return: 1 if the chain of a network, and its set, are complete, 0 if not, or a negative errno */
 static int has_network_chain(struct nft *nft, const struct nft_elem *elem, struct hw_err *e)
 {
 	int wanted = str_starts(elem->chain, chain_prefixes[NFT_HAIRPIN]) ? 1 : 2 + !!elem->direct;
@@ -563,8 +561,11 @@ static int has_network_chain(struct nft *nft, const struct nft_elem *elem, struc
 
 int nft_check_network(struct nft *nft, const struct nft_elem *elem, struct hw_err *e)
 {
-	int r = has_network_chain(nft, elem, e);
+	int r;
 
+	/* Versions 1 and 2 created chains with one rule, which masquerades at once. */
+	r = elem->direct ? has_network_chain(nft, elem, e)
+			 : has_rules(nft, elem->table, elem->chain, e);
 	if (r == 0)
 		return err_text(e, -ENOENT,
 				"chain %s of nftables table %s " NFT_TABLE

@@ -243,6 +243,9 @@ int nft_list(struct nft *nft, enum nft_table table, const char *set,
 /* Load ruleset.nft or ruleset-bridge.nft if its rules are missing or of an older version; existing
  * elements are kept. */
 int nft_load(struct nft *nft, enum nft_table table, struct hw_err *e);
+/* Return: 1 if the rules of this version or a newer one are loaded and were not flushed, 0 if not, or a
+ * negative errno */
+int nft_is_loaded(struct nft *nft, enum nft_table table, struct hw_err *e);
 /* For STATUS. Return: 0 if the rules are loaded, or if libnftables is installed and can load them;
  * else a negative errno */
 int nft_can_load(struct nft *nft, enum nft_table table, struct hw_err *e);

@@ -351,7 +351,12 @@ int pod_rules_check(struct hw_call *call, const struct pod_rules *rules, struct 
 	if (!elems.n)
 		return 0;
 	int r = nft_open(&nft, e);
-	if (r >= 0)
-		r = nft_check(nft, elems.v, elems.n, elems.owner, e);
-	return r < 0 ? r : complete_postrouting(nft, &elems, e);
+	if (r < 0)
+		return r;
+	r = nft_check(nft, elems.v, elems.n, elems.owner, e);
+	if (r < 0)
+		return r;
+	/* Rules of an older version masquerade without a rule in POSTROUTING. */
+	r = nft_is_loaded(nft, NFT_INET, e);
+	return r <= 0 ? r : complete_postrouting(nft, &elems, e);
 }
