@@ -28,8 +28,9 @@ static const char *path_of(const struct hw_call *call)
 /* Before this call, call->result is the result of the previous plugin; we pass it on unchanged. */
 static int hello_add(struct hw_call *call, struct hw_err *e)
 {
-	FILE *f = fopen(path_of(call), "we");
+	FILE *f;
 
+	f = fopen(path_of(call), "we");
 	if (!f)
 		return hw_err_set(e, -errno, "write %s", path_of(call));
 	fprintf(f, "%s %s\n", ((struct hello_conf *)call->conf)->word, call->container_id);

@@ -34,8 +34,9 @@ static size_t decode_quad(const char *in, bool last, unsigned char out[3])
 	uint32_t bits = 0;
 
 	for (size_t i = 0; i < n + 1; i++) {
-		const char *digit = strchr(digits, in[i]);
+		const char *digit;
 
+		digit = strchr(digits, in[i]);
 		if (!digit)
 			return 0;
 		bits |= (uint32_t)(digit - digits) << (18 - 6 * i);

@@ -101,10 +101,11 @@ const char *hw_ip_format(const struct hw_ip *ip, char buf[HW_IP_TEXT])
 static bool parse_prefix(const char *text, struct hw_prefix *ret_prefix)
 {
 	char address[HW_IP_TEXT];
-	const char *slash = strchr(text, '/');
+	const char *slash;
 	unsigned bits, len = 0, mapped_bits;
 	struct hw_ip ip;
 
+	slash = strchr(text, '/');
 	if (!slash || (size_t)(slash - text) >= sizeof(address))
 		return false;
 	memcpy(address, text, slash - text);
@@ -147,8 +148,9 @@ const char *hw_prefix_format(const struct hw_prefix *prefix, char buf[HW_PREFIX_
 static int hex_digit(char c)
 {
 	static const char digits[] = "0123456789abcdefABCDEF";
-	const char *found = c ? strchr(digits, c) : NULL;
+	const char *found;
 
+	found = c ? strchr(digits, c) : NULL;
 	if (!found)
 		return -1;
 	return found - digits < 16 ? found - digits : found - digits - 6;
@@ -166,8 +168,10 @@ static bool parse_mac(const char *text, size_t per, char separator, struct hw_ma
 	if (mac.len != 6 && mac.len != 8 && mac.len != 20)
 		return false;
 	for (size_t i = 0; i < mac.len; i++) {
-		int high = hex_digit(text[0]), low = hex_digit(text[1]);
+		int high, low;
 
+		high = hex_digit(text[0]);
+		low = hex_digit(text[1]);
 		if (high < 0 || low < 0)
 			return false;
 		mac.bytes[i] = high << 4 | low;

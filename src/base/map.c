@@ -135,8 +135,9 @@ void map_set(struct map *m, const char *key, void *value)
 
 void *map_take(struct map *m, const char *key)
 {
-	struct map_entry *entry = find_entry(m, key);
+	struct map_entry *entry;
 
+	entry = find_entry(m, key);
 	if (!entry)
 		return NULL;
 	free(take_ptr(entry->key));

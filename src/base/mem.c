@@ -34,8 +34,9 @@ void mem_close_fd(int *fd)
 
 void *mem_new(size_t size)
 {
-	void *p = calloc(1, size ? size : 1);
+	void *p;
 
+	p = calloc(1, size ? size : 1);
 	if (!p)
 		mem_exhausted();
 	return p;

@@ -210,10 +210,11 @@ static int read_long(struct reader *in, const char *word, struct hw_err *e)
 static int read_letters(struct reader *in, const char *word, struct hw_err *e)
 {
 	for (word++; *word; word++) {
-		const struct option_entry *entry = find_letter(in->tables, *word);
+		const struct option_entry *entry;
 		char name[] = { '-', *word, '\0' };
 		int r;
 
+		entry = find_letter(in->tables, *word);
 		if (!entry)
 			return err_text(e, -EINVAL, "unknown option %s", name);
 		r = read_option(in, entry, name, entry->value && word[1] ? word + 1 : NULL, e);

@@ -176,9 +176,10 @@ static bool parse_zone(const char *s, int64_t *ret_seconds)
 bool text_time(const char *rfc3339, int64_t *ret_seconds)
 {
 	struct tm tm = { 0 };
-	const char *rest = rfc3339 ? strptime(rfc3339, "%Y-%m-%dT%H:%M:%S", &tm) : NULL;
+	const char *rest;
 	int64_t zone;
 
+	rest = rfc3339 ? strptime(rfc3339, "%Y-%m-%dT%H:%M:%S", &tm) : NULL;
 	if (!rest)
 		return false;
 	if (*rest == '.')

@@ -416,9 +416,10 @@ static int get_version(const struct value *v, const char *assumed, const char **
  * that the other indexes stay valid. */
 static void replace_null_interfaces(struct value *v)
 {
-	const struct value *old = value_find(v, "interfaces");
+	const struct value *old;
 	struct value *list;
 
+	old = value_find(v, "interfaces");
 	if (!old || value_kind(old) != VALUE_ARRAY)
 		return;
 	list = value_new_array();

@@ -81,8 +81,9 @@ static int pin_images(struct daemon *d, const struct config *c, struct hw_err *e
 	for (size_t i = 0; i < c->pinned_images.n; i++) {
 		AUTO(reference_done) struct reference ref = { 0 };
 		autofree char *name = NULL;
-		int r = reference_parse(c->pinned_images.v[i], &ref, e);
+		int r;
 
+		r = reference_parse(c->pinned_images.v[i], &ref, e);
 		if (r < 0)
 			return r;
 		name = reference_format(&ref);

@@ -61,10 +61,11 @@ void metrics_add_methods(struct metrics *m, const struct rpc_method *methods)
 void metrics_count_call(void *ctx, const struct rpc_finished_call *call)
 {
 	struct metrics *m = ctx;
-	struct counters *c = map_find(m->methods, call->path);
+	struct counters *c;
 	int64_t us = call->ns / 1000;
 	size_t i = 0;
 
+	c = map_find(m->methods, call->path);
 	if (!c)
 		c = &m->unknown;
 	while (i < ARRAY_SIZE(buckets) && us > buckets[i])
@@ -146,9 +147,10 @@ void metrics_format_calls(const struct metrics *m, struct buf *b)
 
 static int64_t count_entries(const char *path)
 {
-	DIR *dir = opendir(path);
+	DIR *dir;
 	int64_t n = 0;
 
+	dir = opendir(path);
 	if (!dir)
 		return 0;
 	while (readdir(dir))

@@ -25,10 +25,11 @@
 int notify_sockets(int fds[NOTIFY_FDS_MAX], struct hw_err *e)
 {
 	long long pid = 0, n = 0;
-	const char *count = getenv("LISTEN_FDS");
+	const char *count;
 	bool ours = str_to_int64(str_or(getenv("LISTEN_PID"), ""), 1, INT32_MAX, &pid) &&
 		    pid == getpid();
 
+	count = getenv("LISTEN_FDS");
 	if (!ours || !count)
 		return 0;
 	if (!str_to_int64(count, 0, NOTIFY_FDS_MAX, &n))

@@ -179,8 +179,9 @@ static int write_pipe(void *ctx, const void *data, size_t len, struct hw_err *e)
 	sha256_add(l->hash, data, len);
 	while (len > 0) {
 		struct pollfd poller = { .fd = l->pipe, .events = POLLOUT };
-		ssize_t n = write(l->pipe, p, len);
+		ssize_t n;
 
+		n = write(l->pipe, p, len);
 		if (n < 0 && errno == EAGAIN) {
 			if (poll(&poller, 1, idle_ms) == 0)
 				return err_text(e, -ETIMEDOUT, "unpacker stalled for %d ms",

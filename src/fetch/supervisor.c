@@ -344,8 +344,9 @@ static int read_unpacker(struct supervisor *s, struct layer_task *l, struct hw_e
 	r = add_layer_context(s, l, e);
 	deadline = time_deadline(FETCHER_ERROR_MS);
 	while (!l->fetched && !s->pipe_broke) {
-		int n = poll(&poller, 1, time_left_ms(deadline));
+		int n;
 
+		n = poll(&poller, 1, time_left_ms(deadline));
 		if (n == 0 || (n < 0 && errno != EINTR)) /* EINTR: from SIGIO */
 			break;
 		if (n > 0 && read_fetcher(s, &first) < 0) {

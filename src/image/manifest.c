@@ -292,8 +292,9 @@ int manifest_check_image(const struct manifest *m, struct hw_err *e)
 		return err_text(e, -EFBIG, "too many layers to mount: got %zu, want at most %d",
 				m->layers.n, MANIFEST_LAYERS_MAX);
 	for (size_t i = 0; i < m->layers.n; i++) {
-		int r = manifest_layer_format(manifest_layer(m, i), &format, e);
+		int r;
 
+		r = manifest_layer_format(manifest_layer(m, i), &format, e);
 		if (r < 0)
 			return r;
 	}

@@ -37,9 +37,11 @@ int netns_open(const char *path, int *ret_fd, struct hw_err *e)
  * case. */
 int netns_find(const char *path, int *ret_fd, struct hw_err *e)
 {
+	int r;
+
 	if (!*path)
 		return 0;
-	int r = netns_open(path, ret_fd, e);
+	r = netns_open(path, ret_fd, e);
 	if (r == -ENOENT || r == -ENOTDIR || r == -EINVAL)
 		return 0;
 	return r < 0 ? r : 1;

@@ -123,8 +123,10 @@ int sender_start(int fd, const void *data, size_t len)
 
 void sender_hold(int fd)
 {
+	int copy;
+
 	pthread_mutex_lock(&held.lock);
-	int copy = held.n < SENDER_HELD_MAX ? fcntl(fd, F_DUPFD_CLOEXEC, SENDER_HELD_MIN) : -1;
+	copy = held.n < SENDER_HELD_MAX ? fcntl(fd, F_DUPFD_CLOEXEC, SENDER_HELD_MIN) : -1;
 	if (copy >= 0)
 		held.fds[held.n++] = copy;
 	pthread_mutex_unlock(&held.lock);

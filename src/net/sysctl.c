@@ -71,8 +71,9 @@ static int private_proc = -1;
 
 static void mount_private_proc(void)
 {
-	autoclose int fs = fsopen("proc", FSOPEN_CLOEXEC);
+	autoclose int fs = -1;
 
+	fs = fsopen("proc", FSOPEN_CLOEXEC);
 	if (fs >= 0 && fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) >= 0)
 		private_proc = fsmount(fs, FSMOUNT_CLOEXEC, 0);
 }
@@ -91,8 +92,9 @@ static int sysctl_open(const char *path, bool pod, int flags)
 
 static int sysctl_read_file(const char *path, bool pod, char **ret_value, struct hw_err *e)
 {
-	autoclose int fd = sysctl_open(path, pod, O_RDONLY);
+	autoclose int fd = -1;
 
+	fd = sysctl_open(path, pod, O_RDONLY);
 	if (fd < 0)
 		return err_set(e, -errno, "read sysctl %s", path);
 	return sysctl_read_fd(fd, path, ret_value, e);
@@ -129,9 +131,10 @@ static int sysctl_write_fallback(const char *path, bool pod, const char *value, 
 int sysctl_read(int netns_fd, const char *name, char **ret_value, struct hw_err *e)
 {
 	AUTO(netns_leave) struct netns_home home = NETNS_HOME;
-	autofree char *path = sysctl_path(name);
+	autofree char *path = NULL;
 	int r;
 
+	path = sysctl_path(name);
 	if (!path)
 		return err_text(e, -EINVAL, "invalid sysctl name \"%s\"", name);
 	r = netns_fd < 0 ? 0 : netns_enter(netns_fd, &home, e);
@@ -141,11 +144,12 @@ int sysctl_read(int netns_fd, const char *name, char **ret_value, struct hw_err 
 int sysctl_write(int netns_fd, const char *name, const char *value, struct hw_err *e)
 {
 	AUTO(netns_leave) struct netns_home home = NETNS_HOME;
-	autofree char *path = sysctl_path(name), *old = NULL;
+	autofree char *path = NULL, *old = NULL;
 	autoclose int fd = -1;
 	bool pod = netns_fd != -1;
 	int r;
 
+	path = sysctl_path(name);
 	if (!path)
 		return err_text(e, -EINVAL, "invalid sysctl name \"%s\"", name);
 	r = netns_fd < 0 ? 0 : netns_enter(netns_fd, &home, e);

@@ -55,6 +55,7 @@ static enum install_state get_state(int dir, const char *name, bool binary)
 {
 	char target[PATH_MAX];
 	struct stat st;
+	ssize_t n;
 
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return ABSENT;
@@ -62,7 +63,7 @@ static enum install_state get_state(int dir, const char *name, bool binary)
 		return DIRECTORY;
 	if (binary && S_ISREG(st.st_mode))
 		return has_mark(dir, name) ? OURS : FOREIGN;
-	ssize_t n = readlinkat(dir, name, target, sizeof(target) - 1);
+	n = readlinkat(dir, name, target, sizeof(target) - 1);
 	if (n < 0)
 		return FOREIGN;
 	target[n] = '\0';
@@ -96,12 +97,13 @@ static int install_binary(int dir, struct hw_err *e)
 {
 	AUTO(buf_done) struct buf b = { 0 };
 	struct stat own, existing;
+	int r;
 
 	if (stat("/proc/self/exe", &own) == 0 &&
 	    fstatat(dir, BINARY, &existing, AT_SYMLINK_NOFOLLOW) == 0 &&
 	    own.st_dev == existing.st_dev && own.st_ino == existing.st_ino)
 		return 0;
-	int r = file_read(AT_FDCWD, "/proc/self/exe", BINARY_MAX, &b, e);
+	r = file_read(AT_FDCWD, "/proc/self/exe", BINARY_MAX, &b, e);
 	if (r < 0)
 		return r;
 	return file_replace(dir, BINARY, b.data, b.len, 0755, FILE_SYNC, e);
@@ -137,8 +139,9 @@ int install_into(const char *dir, bool force, const struct hw_plugin *const *plu
 		 struct hw_err *e)
 {
 	autoclose int fd = -1;
+	int r;
 
-	int r = file_mkdirs(AT_FDCWD, dir, 0755, e);
+	r = file_mkdirs(AT_FDCWD, dir, 0755, e);
 	if (r >= 0)
 		r = open_dir(dir, &fd, e);
 	if (r >= 0)
@@ -164,8 +167,9 @@ int install_remove(const char *dir, struct hw_err *e)
 {
 	autoclose int fd = -1;
 	int links = 0;
+	int r;
 
-	int r = open_dir(dir, &fd, e);
+	r = open_dir(dir, &fd, e);
 	if (r >= 0)
 		r = file_walk(fd, ".", remove_link, &links, e);
 	if (r >= 0 && links && get_state(fd, BINARY, true) == OURS)

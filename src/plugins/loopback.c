@@ -34,8 +34,9 @@ struct loopback_undo {
 static int open_lo(int netns, struct rtnl **ret_nl, struct link *ret_lo, struct hw_err *e)
 {
 	AUTO(rtnl_close) struct rtnl *nl = NULL;
+	int r;
 
-	int r = rtnl_open(netns, &nl, e);
+	r = rtnl_open(netns, &nl, e);
 	if (r < 0)
 		return r;
 	r = link_get(nl, "lo", ret_lo, e);
@@ -49,8 +50,9 @@ static int open_lo_by_path(const char *netns, struct rtnl **ret_nl, struct link 
 			   struct hw_err *e)
 {
 	autoclose int fd = -1;
+	int r;
 
-	int r = netns_open(netns, &fd, e);
+	r = netns_open(netns, &fd, e);
 	return r < 0 ? r : open_lo(fd, ret_nl, ret_lo, e);
 }
 
@@ -82,8 +84,9 @@ static int loopback_add(struct hw_call *call, struct hw_err *e)
 	AUTO(rtnl_close) struct rtnl *nl = NULL;
 	char text[HW_IP_TEXT];
 	struct link lo;
+	int r;
 
-	int r = open_lo_by_path(call->netns, &nl, &lo, e);
+	r = open_lo_by_path(call->netns, &nl, &lo, e);
 	if (r < 0)
 		return r;
 	undo->was_up = lo.flags & IFF_UP;
@@ -110,10 +113,11 @@ static int loopback_del(struct hw_call *call, struct hw_err *e)
 	AUTO(rtnl_close) struct rtnl *nl = NULL;
 	autoclose int fd = -1;
 	struct link lo;
+	int r;
 
 	if (undo->was_up)
 		return 0;
-	int r = netns_find(call->netns, &fd, e);
+	r = netns_find(call->netns, &fd, e);
 	if (r <= 0)
 		return r;
 	r = open_lo(fd, &nl, &lo, e);
@@ -126,8 +130,9 @@ static int loopback_del(struct hw_call *call, struct hw_err *e)
 static int require_address(const struct addr_list *list, const char *text, struct hw_err *e)
 {
 	struct hw_prefix prefix;
+	int r;
 
-	int r = hw_prefix_parse(text, &prefix, e);
+	r = hw_prefix_parse(text, &prefix, e);
 	if (r < 0 || addr_list_has(list, &prefix))
 		return r;
 	return err_text(e, -ENOENT, "loopback interface lacks address \"%s\"", text);
@@ -138,8 +143,9 @@ static int loopback_check(struct hw_call *call, struct hw_err *e)
 	AUTO(addr_list_done) struct addr_list list = { 0 };
 	AUTO(rtnl_close) struct rtnl *nl = NULL;
 	struct link lo;
+	int r;
 
-	int r = open_lo_by_path(call->netns, &nl, &lo, e);
+	r = open_lo_by_path(call->netns, &nl, &lo, e);
 	if (r < 0)
 		return r;
 	if (!(lo.flags & IFF_UP))

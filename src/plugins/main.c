@@ -138,20 +138,23 @@ static const struct host_object_kind host_object_kinds[] = {
 static int command_uninstall(int argc, char **argv)
 {
 	struct hw_err e;
+	int tables, objects;
 
 	if (argc > 2 || (argc == 2 && argv[1][0] == '-'))
 		return print_usage_error();
 	if (argc == 2) {
-		int links = install_remove(argv[1], &e);
+		int links;
+
+		links = install_remove(argv[1], &e);
 		if (links < 0)
 			return print_error(&e);
 		printf("%d link%s removed from %s\n", links, links == 1 ? "" : "s", argv[1]);
 		return 0;
 	}
-	int objects = host_objects_remove(host_object_kinds, &e);
+	objects = host_objects_remove(host_object_kinds, &e);
 	if (objects < 0)
 		return print_error(&e);
-	int tables = rules_remove(&e);
+	tables = rules_remove(&e);
 	if (tables < 0)
 		return print_error(&e);
 	if (objects + tables == 0)
@@ -172,11 +175,12 @@ static int command_rules(int argc, char **argv)
 static int command_repair(int argc, char **argv)
 {
 	struct hw_err e;
+	int r;
 
 	(void)argv;
 	if (argc != 1)
 		return print_usage_error();
-	int r = rules_repair(plugins, &e);
+	r = rules_repair(plugins, &e);
 	if (r < 0)
 		return print_error(&e);
 	printf("rules of %d attachment%s restored\n", r, r == 1 ? "" : "s");

@@ -80,8 +80,9 @@ AUTO_VALUE_DEFINE(debug_done, struct noop_debug);
 static int read_debug(const char *path, struct noop_debug *ret, struct hw_err *e)
 {
 	AUTO(buf_done) struct buf b = { 0 };
+	int r;
 
-	int r = file_read(AT_FDCWD, path, DEBUG_MAX, &b, e);
+	r = file_read(AT_FDCWD, path, DEBUG_MAX, &b, e);
 	if (r < 0)
 		return r;
 	r = hw_field_decode(debug_fields, str_or(b.data, ""), b.len, ret, e);
@@ -110,8 +111,9 @@ static int log_command(const char *path, const struct hw_call *call, struct hw_e
 {
 	AUTO(value_free) struct value *list = NULL;
 	AUTO(buf_done) struct buf b = { 0 };
+	int r;
 
-	int r = file_read(AT_FDCWD, path, DEBUG_MAX, &b, e);
+	r = file_read(AT_FDCWD, path, DEBUG_MAX, &b, e);
 	if (r < 0)
 		return r;
 	r = b.len ? value_parse(b.data, b.len, &list, e) : 0;
@@ -191,8 +193,9 @@ static int noop_call(struct hw_call *call, struct hw_err *e)
 	const struct noop_conf *conf = call->conf;
 	AUTO(debug_done) struct noop_debug debug = { 0 };
 	autofree char *argument = NULL;
+	int r;
 
-	int r = find_debug_argument(call->args, &argument, e);
+	r = find_debug_argument(call->args, &argument, e);
 	if (r < 0)
 		return r;
 	const char *path = argument ? argument : str_or(conf->debug_file, "");
@@ -234,8 +237,9 @@ static int noop_version(struct hw_call *call, struct hw_err *e)
 {
 	AUTO(debug_done) struct noop_debug debug = { 0 };
 	autofree char *path = NULL;
+	int r;
 
-	int r = find_debug_argument(call->args, &path, e);
+	r = find_debug_argument(call->args, &path, e);
 	if (r >= 0 && path)
 		r = read_debug(path, &debug, e);
 	if (r < 0)

@@ -72,8 +72,9 @@ static struct pod_rules ptp_rules(const struct ptp_conf *conf)
 static int check_conf(const struct ptp_conf *conf, struct hw_err *e)
 {
 	struct pod_rules rules = ptp_rules(conf);
+	int r;
 
-	int r = pod_rules_check_conf(&rules, e);
+	r = pod_rules_check_conf(&rules, e);
 	return r < 0 ? r : ipam_require(&conf->ipam, e);
 }
 
@@ -135,8 +136,9 @@ static int allocate_addresses(struct hw_call *call, const struct pod_link *l, st
 	const struct ptp_conf *conf = call->conf;
 	const struct hw_result *result = call->result;
 	char text[HW_PREFIX_TEXT];
+	int r;
 
-	int r = ipam_add(call, &conf->ipam, POD_IFACE, e);
+	r = ipam_add(call, &conf->ipam, POD_IFACE, e);
 	for (size_t i = 0; r >= 0 && i < result->n_ips; i++) {
 		if (!result->ips[i].gateway.family)
 			return err_text(e, -EINVAL, "IPAM plugin returned no gateway for %s",
@@ -190,8 +192,9 @@ static int ptp_add(struct hw_call *call, struct hw_err *e)
 	const struct pod_link_options link_options = { .mtu = conf->mtu };
 	const struct iface_options options = { .dad = IFACE_DAD_SKIP };
 	struct pod_rules rules = ptp_rules(conf);
+	int r;
 
-	int r = check_conf(conf, e);
+	r = check_conf(conf, e);
 	if (r < 0)
 		return r;
 	r = pod_link_open(&l, call, e);
@@ -242,8 +245,9 @@ static int require_route(const struct route_list *list, const struct route *want
 static int check_pod(const struct pod_link *l, const struct hw_result *prev, struct hw_err *e)
 {
 	AUTO(route_list_done) struct route_list list = { 0 };
+	int r;
 
-	int r = iface_check(l->pod_nl, &l->pod, prev, e);
+	r = iface_check(l->pod_nl, &l->pod, prev, e);
 	if (r >= 0)
 		r = route_get(l->pod_nl, &l->pod, AF_UNSPEC, 0, &list, e);
 	for (size_t i = 0; r >= 0 && i < prev->n_ips; i++) {
@@ -263,8 +267,9 @@ static int check_host(const struct pod_link *l, const struct hw_result *prev, st
 	AUTO(route_list_done) struct route_list routes = { 0 };
 	AUTO(addr_list_done) struct addr_list addresses = { 0 };
 	char text[HW_PREFIX_TEXT];
+	int r;
 
-	int r = addr_get(l->nl, &l->host, AF_UNSPEC, &addresses, e);
+	r = addr_get(l->nl, &l->host, AF_UNSPEC, &addresses, e);
 	if (r >= 0)
 		r = route_get(l->nl, &l->host, AF_UNSPEC, 0, &routes, e);
 	for (size_t i = 0; r >= 0 && i < prev->n_ips; i++) {
@@ -284,8 +289,9 @@ static int ptp_check(struct hw_call *call, struct hw_err *e)
 	AUTO(pod_link_done) struct pod_link l = POD_LINK_INIT;
 	const struct ptp_conf *conf = call->conf;
 	struct pod_rules rules = ptp_rules(conf);
+	int r;
 
-	int r = check_conf(conf, e);
+	r = check_conf(conf, e);
 	if (r < 0)
 		return r;
 	r = ipam_delegate(call, &conf->ipam, "CHECK", e);
@@ -322,8 +328,9 @@ static int ptp_status(struct hw_call *call, struct hw_err *e)
 {
 	const struct ptp_conf *conf = call->conf;
 	struct pod_rules rules = ptp_rules(conf);
+	int r;
 
-	int r = check_conf(conf, e);
+	r = check_conf(conf, e);
 	if (r < 0)
 		return r;
 	r = pod_rules_status(&rules, e);

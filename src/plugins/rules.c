@@ -112,11 +112,12 @@ int rules_list(const struct hw_plugin *const *plugins, bool json, struct hw_err 
 	autofree char *state = state_dir_default();
 	struct element_list list = { .owners = owners, .json = json ? array : NULL };
 	struct errors errors = { 0 };
+	int r;
 
 	for (size_t i = 0; plugins[i]; i++)
 		if (plugins[i]->record)
 			record_each_of_plugin(state, plugins[i]->name, add_owner, owners, &errors);
-	int r = errors_result(&errors, e);
+	r = errors_result(&errors, e);
 	if (r < 0)
 		return r;
 	r = nft_open(&nft, e);
@@ -146,8 +147,9 @@ int rules_repair(const struct hw_plugin *const *plugins, struct hw_err *e)
 	autofree char *state = state_dir_default();
 	AUTO(nft_close) struct nft *nft = NULL;
 	struct errors errors = { 0 };
+	int r;
 
-	int r = record_check_dir(state, e);
+	r = record_check_dir(state, e);
 	if (r < 0)
 		return r;
 	r = nft_open(&nft, e);
@@ -181,8 +183,9 @@ int rules_remove(struct hw_err *e)
 {
 	AUTO(nft_close) struct nft *nft = NULL;
 	int removed = 0;
+	int r;
 
-	int r = nft_open(&nft, e);
+	r = nft_open(&nft, e);
 	for (const struct nft_set *set = nft_sets; r >= 0 && set->name; set++)
 		r = nft_list(nft, set->table, set->name, refuse_owned, NULL, e);
 	for (size_t table = 0; r >= 0 && table < ARRAY_SIZE(families); table++) {

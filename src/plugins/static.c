@@ -124,11 +124,13 @@ static void split_items(const char *list, struct hw_strings *ret_items)
 
 static int add_from_args(struct hw_result *result, const char *args, struct hw_err *e)
 {
+	int r;
+
 	static const char *const keys[] = { "IP", "GATEWAY", NULL };
 	AUTO(hw_strings_free) struct hw_strings values = { 0 }, ips = { 0 }, gateways = { 0 };
 	struct hw_ip gateway;
 
-	int r = hw_args_parse(args, keys, &values, e);
+	r = hw_args_parse(args, keys, &values, e);
 	if (r < 0)
 		return r;
 	split_items(values.v[0], &ips);
@@ -244,8 +246,9 @@ static int check_address(const struct hw_call *call, const struct hw_ipconf *wan
 static int static_check(struct hw_call *call, struct hw_err *e)
 {
 	AUTO(hw_result_free) struct hw_result *want = hw_result_new();
+	int r;
 
-	int r = collect_addresses(call, want, e);
+	r = collect_addresses(call, want, e);
 	if (r < 0)
 		return r;
 	if (!call->prev)

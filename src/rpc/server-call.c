@@ -131,9 +131,10 @@ static void on_begin(void *ctx, struct grpc_call *stream)
 {
 	struct conn *c = ctx;
 	struct rpc_server *s = c->server;
-	struct server_method *m = map_find(s->methods, stream->path);
+	struct server_method *m;
 	struct rpc_call *call;
 
+	m = map_find(s->methods, stream->path);
 	if (!m) {
 		autofree char *text = str_printf("unknown method %s", stream->path);
 

@@ -274,8 +274,9 @@ static void on_listen(uv_poll_t *poll, int status, int events)
 	(void)status;
 	(void)events;
 	for (int i = 0; i < ACCEPT_BATCH; i++) {
-		int fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		int fd;
 
+		fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (fd < 0 && is_shortage(errno)) {
 			uv_poll_stop(poll);
 			s->resume_at = time_deadline(ACCEPT_PAUSE);

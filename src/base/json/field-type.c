@@ -160,8 +160,9 @@ static void clear_string(const struct hw_field *f, void *p)
 static int decode_ip(const struct field_path *path, const struct value *v, void *p,
 		     struct hw_err *e)
 {
-	const char *text = value_string(v);
+	const char *text;
 
+	text = value_string(v);
 	if (!text)
 		return field_expect(path, VALUE_STRING, v, e);
 	if (path->field->type == HW_IP && !*text)
@@ -227,10 +228,11 @@ static void clear_strings(const struct hw_field *f, void *p)
 static int decode_flags(const struct field_path *path, const struct value *v, void *p,
 			struct hw_err *e)
 {
-	int r = field_expect(path, VALUE_OBJECT, v, e);
 	struct value *flag;
 	const char *key;
+	int r;
 
+	r = field_expect(path, VALUE_OBJECT, v, e);
 	for (void *i = NULL; r == 0 && value_next(v, &i, &key, &flag);) {
 		struct field_path entry = { .up = path, .key = key };
 
@@ -260,10 +262,11 @@ static int decode_map(const struct field_path *path, const struct value *v, void
 		      struct hw_err *e)
 {
 	struct hw_map *map = p;
-	int r = field_expect(path, VALUE_OBJECT, v, e);
 	struct value *member;
 	const char *key;
+	int r;
 
+	r = field_expect(path, VALUE_OBJECT, v, e);
 	if (r < 0)
 		return r;
 	map->keys = mem_resize(NULL, value_count(v), sizeof(*map->keys));

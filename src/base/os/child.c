@@ -170,9 +170,10 @@ static bool died_before_exec(pid_t pid)
 	char path[32], text[512];
 	const char *field;
 	ssize_t n = -1;
+	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0) {
 		n = read(fd, text, sizeof(text) - 1);
 		close(fd);

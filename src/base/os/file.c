@@ -111,8 +111,9 @@ int file_write_fd(int fd, const void *data, size_t len, struct hw_err *e)
 	const char *at = data;
 
 	while (len > 0) {
-		ssize_t n = write(fd, at, len);
+		ssize_t n;
 
+		n = write(fd, at, len);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)

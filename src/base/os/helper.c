@@ -77,8 +77,9 @@ void helper_free(struct helper *h)
  * helper. */
 static int add_inherited(struct helper *h, int fd, size_t n_keep, struct hw_err *e)
 {
-	int high = fcntl(fd, F_DUPFD_CLOEXEC, HELPER_KEPT + (int)n_keep);
+	int high;
 
+	high = fcntl(fd, F_DUPFD_CLOEXEC, HELPER_KEPT + (int)n_keep);
 	if (high < 0)
 		return err_set(e, -errno, "duplicate a descriptor");
 	h->inherited[h->n_inherited++] = high;
@@ -204,8 +205,9 @@ int helper_wait(struct helper *h, int fd, int cancel_fd, int64_t deadline, struc
 			{ .fd = cancel_fd, .events = POLLIN },
 			{ .fd = h->n_inherited > 0 ? child_fd(h->child) : -1, .events = POLLIN },
 		};
-		int n = poll(fds, ARRAY_SIZE(fds), time_left_ms(deadline));
+		int n;
 
+		n = poll(fds, ARRAY_SIZE(fds), time_left_ms(deadline));
 		if (n < 0 && errno != EINTR)
 			return err_set(e, -errno, "wait for %s", h->start.path);
 		if (n < 0)

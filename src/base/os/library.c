@@ -16,8 +16,9 @@ int library_open(const char *file, const struct library_symbol *symbols, void *r
 	void *handle = dlopen(file, RTLD_LAZY | RTLD_LOCAL);
 
 	for (; handle && symbols->name; symbols++) {
-		void *symbol = dlsym(handle, symbols->name);
+		void *symbol;
 
+		symbol = dlsym(handle, symbols->name);
 		if (!symbol) {
 			err_text(e, -ELIBACC, "%s", dlerror());
 			dlclose(handle);

@@ -19,16 +19,19 @@
  * /proc is the fallback for callers without CAP_NET_ADMIN. */
 int netns_open_own(void)
 {
-	autoclose int any = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	int fd = any < 0 ? -1 : ioctl(any, SIOCGSKNS);
+	autoclose int any = -1;
+	int fd;
 
+	any = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	fd = any < 0 ? -1 : ioctl(any, SIOCGSKNS);
 	return fd < 0 ? open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC) : fd;
 }
 
 int netns_enter(int fd, struct netns_home *home, struct hw_err *e)
 {
-	autoclose int here = netns_open_own();
+	autoclose int here = -1;
 
+	here = netns_open_own();
 	if (here < 0)
 		return err_set(e, -errno, "open our own network namespace");
 	if (setns(fd, CLONE_NEWNET) < 0)

@@ -156,8 +156,9 @@ static int show_progress(struct display *d, const Hawser__V1__PullProgress *mess
 		const Hawser__V1__LayerProgress *l = message->layers[i];
 		const struct progress_layer layer = { l->digest, (enum progress_state)l->state,
 						      l->done_bytes, l->total_bytes };
-		int r = progress_update(&d->progress, &layer, e);
+		int r;
 
+		r = progress_update(&d->progress, &layer, e);
 		if (r < 0)
 			return r;
 		changed |= r;

@@ -91,8 +91,9 @@ static int init_record(struct skel_frame *f, struct hw_err *e)
 {
 	autofree char *id = NULL;
 	int64_t cookie;
+	int r;
 
-	int r = netns_id_read(f->call.netns, &id, &cookie, e);
+	r = netns_id_read(f->call.netns, &id, &cookie, e);
 	if (r < 0)
 		return r;
 	f->record = (struct record){
@@ -126,9 +127,10 @@ static int read_record(struct skel_frame *f, struct record *ret, struct hw_err *
 {
 	AUTO(record_done) struct record first = { 0 };
 	const struct hw_call *call = &f->call;
+	int r;
 
-	int r = record_read(f->state_dir, f->plugin->name, call->network, call->container_id,
-			    call->ifname, "", &first, e);
+	r = record_read(f->state_dir, f->plugin->name, call->network, call->container_id,
+			call->ifname, "", &first, e);
 	if (r < 0)
 		return r;
 	bool found = r > 0;
@@ -187,8 +189,9 @@ static int is_same_netns(const struct record *r, const char *path, struct hw_err
 {
 	autofree char *now = NULL;
 	int64_t cookie;
+	int ret;
 
-	int ret = netns_id_read(str_or(path, ""), &now, &cookie, e);
+	ret = netns_id_read(str_or(path, ""), &now, &cookie, e);
 	if (ret < 0)
 		return ret;
 	return !str_empty(now) && str_equal(now, r->netns_id) && is_of_this_boot(r) &&
@@ -214,8 +217,9 @@ static int call_recorded(const struct hw_plugin *plugin, const struct skel_reque
 			 struct hw_err *e)
 {
 	struct skel_request request = *like;
+	int ret;
 
-	int ret = is_same_netns(r, r->netns, e);
+	ret = is_same_netns(r, r->netns, e);
 	if (ret < 0)
 		return ret;
 	request.netns = ret ? r->netns : "";
@@ -240,8 +244,9 @@ static int call_recorded(const struct hw_plugin *plugin, const struct skel_reque
 
 static int delete_and_remove_record(struct skel_frame *f, struct hw_err *e)
 {
-	int r = call_del(f->plugin, &f->call, e);
+	int r;
 
+	r = call_del(f->plugin, &f->call, e);
 	return r < 0 || f->record_removed ? r : remove_record(f, e);
 }
 
@@ -274,8 +279,9 @@ int hw_record_save(struct hw_call *call, struct hw_err *e)
 static int undo_add(struct skel_frame *f, struct hw_err *e)
 {
 	struct hw_err why;
+	int r;
 
-	int r = call_del(f->plugin, &f->call, &why);
+	r = call_del(f->plugin, &f->call, &why);
 	if (r >= 0 && f->plugin->record)
 		r = remove_record(f, &why);
 	return r < 0 ? err_details(e, "%s%sundo also failed: %s", e->details,
@@ -303,16 +309,18 @@ static int format_reply(struct skel_frame *f, struct hw_err *e)
 
 static int finish_add(struct skel_frame *f, struct hw_err *e)
 {
-	int r = format_reply(f, e);
+	int r;
 
+	r = format_reply(f, e);
 	f->record.finished = time_boot();
 	return r < 0 ? r : hw_record_save(&f->call, e);
 }
 
 static int add_unrecorded(struct skel_frame *f, struct hw_err *e)
 {
-	int r = call_add(f, e);
+	int r;
 
+	r = call_add(f, e);
 	if (r >= 0)
 		r = format_reply(f, e);
 	return r < 0 ? undo_add(f, e) : 0;
@@ -331,8 +339,9 @@ static int add_unrecorded(struct skel_frame *f, struct hw_err *e)
 static int delete_earlier_add(struct skel_frame *f, struct hw_err *e)
 {
 	AUTO(record_done) struct record found = { 0 };
+	int r;
 
-	int r = read_record(f, &found, e);
+	r = read_record(f, &found, e);
 	if (r <= 0)
 		return r;
 	r = found.finished ? is_same_netns(&found, found.netns, e) : 0;
@@ -352,7 +361,9 @@ static int delete_earlier_add(struct skel_frame *f, struct hw_err *e)
 
 static int add_recorded(struct skel_frame *f, struct hw_err *e)
 {
-	int r = init_record(f, e);
+	int r;
+
+	r = init_record(f, e);
 	if (r >= 0 && !f->plugin->created_fields)
 		r = hw_record_save(&f->call, e);
 	if (r < 0)
@@ -367,10 +378,11 @@ static int add_recorded(struct skel_frame *f, struct hw_err *e)
 int attach_add(struct skel_frame *f, struct hw_err *e)
 {
 	autoclose int lock = -1;
+	int r;
 
 	if (!f->plugin->record)
 		return add_unrecorded(f, e);
-	int r = lock_call(f, &lock, e);
+	r = lock_call(f, &lock, e);
 	if (r >= 0)
 		r = delete_earlier_add(f, e);
 	return r < 0 ? r : add_recorded(f, e);
@@ -380,7 +392,9 @@ int attach_add(struct skel_frame *f, struct hw_err *e)
 
 static int load_record(struct skel_frame *f, struct hw_err *e)
 {
-	int r = read_record(f, &f->record, e);
+	int r;
+
+	r = read_record(f, &f->record, e);
 	if (r > 0) {
 		decode_created(f->plugin, &f->record, f->call.created);
 		f->entry = f->record.entry;
@@ -417,8 +431,9 @@ int attach_del(struct skel_frame *f, struct hw_err *e)
 
 int attach_check(struct skel_frame *f, struct hw_err *e)
 {
-	int r = f->plugin->record ? load_record(f, e) : 0;
+	int r;
 
+	r = f->plugin->record ? load_record(f, e) : 0;
 	return r < 0 ? r : f->plugin->check(&f->call, e);
 }
 
@@ -466,8 +481,10 @@ int attach_gc(struct skel_frame *f, struct hw_err *e)
 	struct errors errors = { 0 };
 
 	if (f->plugin->record) {
-		int r = lock_acquire(f->state_dir, f->call.network, f->plugin->name, true,
-				     lock_deadline(f), &lock, e);
+		int r;
+
+		r = lock_acquire(f->state_dir, f->call.network, f->plugin->name, true,
+				 lock_deadline(f), &lock, e);
 		if (r < 0)
 			return r;
 		record_each_of_network(f->state_dir, f->plugin->name, f->call.network, true,
@@ -541,8 +558,9 @@ typedef int repair_fn(struct skel_frame *f, struct hw_err *e);
 
 static int repair_attachment(struct skel_frame *f, struct hw_err *e)
 {
-	int r = f->plugin->repair(&f->call, e);
+	int r;
 
+	r = f->plugin->repair(&f->call, e);
 	return r < 0 ? r : 1;
 }
 
@@ -560,9 +578,10 @@ static int repair_one(const struct repair_list *list, const struct repair_item *
 	struct skel_request request = { .state_dir = list->state_dir };
 	AUTO(record_done) struct record now = { 0 };
 	autoclose int lock = -1;
+	int r;
 
-	int r = lock_acquire(list->state_dir, item->network, item->plugin->name, true,
-			     time_deadline(LOCK_TIMEOUT_MS), &lock, e);
+	r = lock_acquire(list->state_dir, item->network, item->plugin->name, true,
+			 time_deadline(LOCK_TIMEOUT_MS), &lock, e);
 	if (r >= 0)
 		r = record_read(list->state_dir, item->plugin->name, item->network,
 				item->container_id, item->ifname, item->entry, &now, e);
@@ -580,8 +599,9 @@ static int repair_all(const struct repair_list *list, repair_fn *repair, struct 
 	int repaired = 0;
 
 	for (size_t i = 0; i < list->n; i++) {
-		int r = repair_one(list, &list->v[i], repair, &e);
+		int r;
 
+		r = repair_one(list, &list->v[i], repair, &e);
 		if (r >= 0)
 			repaired += r;
 		else if (errors)

@@ -109,8 +109,9 @@ int record_write(const char *state_dir, const struct record *r, struct hw_err *e
 	autofree char *dir = network_dir(state_dir, r->plugin, r->network);
 	autofree char *path = record_path(dir, r->container_id, r->ifname, r->entry);
 	autofree char *json = hw_field_encode(record_fields, r, 0);
+	int ret;
 
-	int ret = file_replace(AT_FDCWD, path, json, strlen(json), 0600, 0, e);
+	ret = file_replace(AT_FDCWD, path, json, strlen(json), 0600, 0, e);
 	if (ret == -ENOENT) {
 		ret = file_mkdirs(AT_FDCWD, dir, 0700, e);
 		if (ret >= 0)
@@ -125,8 +126,9 @@ int record_write(const char *state_dir, const struct record *r, struct hw_err *e
 static int read_file(int dir, const char *path, struct record *ret, struct hw_err *e)
 {
 	AUTO(buf_done) struct buf b = { 0 };
+	int r;
 
-	int r = file_read_if_exists(dir, path, RECORD_MAX, &b, e);
+	r = file_read_if_exists(dir, path, RECORD_MAX, &b, e);
 	if (r == -EFBIG)
 		return 0;
 	if (r <= 0)
@@ -142,8 +144,9 @@ int record_read(const char *state_dir, const char *plugin, const char *network,
 	autofree char *dir = network_dir(state_dir, plugin, network);
 	autofree char *path = record_path(dir, container_id, ifname, entry);
 	struct record found;
+	int r;
 
-	int r = read_file(AT_FDCWD, path, &found, e);
+	r = read_file(AT_FDCWD, path, &found, e);
 	if (r < 0)
 		return err_ctx(e, "read attachment record");
 	if (r == 0)
@@ -258,8 +261,9 @@ static void walk_dir(const char *dir,
 		     struct record_walk *walk)
 {
 	struct hw_err e;
+	int r;
 
-	int r = file_walk(AT_FDCWD, dir, visit, walk, &e);
+	r = file_walk(AT_FDCWD, dir, visit, walk, &e);
 	if (r >= 0 || r == -ENOENT)
 		return;
 	err_ctx(&e, "read attachment records");

@@ -153,7 +153,9 @@ static int get_string(const struct value *object, const char *key, const char **
 
 static int parse_name(struct skel_frame *f, struct hw_err *e)
 {
-	int r = value_parse(f->call.input, f->call.input_len, &f->config, e);
+	int r;
+
+	r = value_parse(f->call.input, f->call.input_len, &f->config, e);
 	if (r >= 0 && value_kind(f->config) == VALUE_NULL) /* Go decodes null as an empty object */
 		return err_cni(e, HW_CNI_INVALID_CONFIG, "missing network name");
 	if (r >= 0 && value_kind(f->config) != VALUE_OBJECT)
@@ -184,7 +186,9 @@ static int parse_version(struct skel_frame *f, struct hw_err *e)
 
 int skel_frame_parse(struct skel_frame *f, struct hw_err *e)
 {
-	int r = parse_name(f, e);
+	int r;
+
+	r = parse_name(f, e);
 	if (r < 0)
 		return r;
 	return parse_version(f, e);
@@ -220,10 +224,11 @@ _Static_assert(offsetof(struct valid_attachment, ifname) == offsetof(struct hw_v
 static int decode_valid(struct skel_frame *f, struct hw_err *e)
 {
 	struct valid_attachments a = { 0 };
+	int r;
 
 	if (!value_find(f->config, gc_fields[0].name))
 		return 0;
-	int r = field_decode(gc_fields, f->config, &a, e);
+	r = field_decode(gc_fields, f->config, &a, e);
 	if (r < 0)
 		return r;
 	/* An empty list must differ from a missing one, which is NULL. */

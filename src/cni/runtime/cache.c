@@ -215,9 +215,10 @@ static int parse_args(const char *text, struct hw_map *ret_args, struct hw_err *
 	map->keys = mem_resize(NULL, value_count(args) + 1, sizeof(*map->keys));
 	map->values = mem_resize(NULL, value_count(args) + 1, sizeof(*map->values));
 	for (size_t i = 0; i < value_count(args); i++) {
-		const char *key = value_string(value_at(value_at(args, i), 0));
-		const char *arg = value_string(value_at(value_at(args, i), 1));
+		const char *key, *arg;
 
+		key = value_string(value_at(value_at(args, i), 0));
+		arg = value_string(value_at(value_at(args, i), 1));
 		if (!key || !arg)
 			return err_text(e, -EINVAL, "cniArgs[%zu] is not a pair of strings", i);
 		map->keys[map->n] = str_copy(key);
@@ -240,8 +241,9 @@ static int parse_config(const char *text, char **ret_config, struct hw_err *e)
 
 static int check_object(const struct value *v, const char *key, struct hw_err *e)
 {
-	const struct value *member = value_find(v, key);
+	const struct value *member;
 
+	member = value_find(v, key);
 	if (!member || value_kind(member) == VALUE_OBJECT || value_kind(member) == VALUE_NULL)
 		return 0;
 	return err_text(e, -EINVAL, "%s: expected an object, got %s", key,

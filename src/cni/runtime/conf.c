@@ -174,9 +174,10 @@ static int parse_list_flag(const struct value *list, const char *key, bool *ret_
 
 static int parse_list_plugins(const struct value *list, struct hw_conf *conf, struct hw_err *e)
 {
-	const struct value *plugins = value_get(list, "plugins");
+	const struct value *plugins;
 	int r;
 
+	plugins = value_get(list, "plugins");
 	if (!plugins && conf->only_inlined)
 		return err_text(e, -EINVAL,
 				IN_LIST "`loadOnlyInlinedPlugins` is true, and no 'plugins' key");

@@ -85,9 +85,10 @@ static int run_with_busy_retry(const struct proc *p, struct proc_result *ret, st
 	struct pollfd cancel = { .fd = p->cancel_fd, .events = POLLIN };
 
 	for (int ms = BUSY_FIRST_MS;; ms *= 2) {
-		int r = proc_run(p, ret, e);
-		int left = time_left_ms(retry_until);
+		int left, r;
 
+		r = proc_run(p, ret, e);
+		left = time_left_ms(retry_until);
 		if (r != -ETXTBSY || left == 0)
 			return r;
 		if (poll(&cancel, 1, ms < left ? ms : left) > 0)

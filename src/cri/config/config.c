@@ -275,9 +275,10 @@ static int check_host(const char *text, struct hw_err *e)
 
 static int check_mirror(const char *text, struct hw_err *e)
 {
-	const char *equals = strchr(text, '=');
+	const char *equals;
 	autofree char *host = NULL;
 
+	equals = strchr(text, '=');
 	if (!equals || (!str_starts(equals + 1, "https://") && !str_starts(equals + 1, "http://")))
 		return err_text(e, -EINVAL, "%.200s: expected HOST=https://... or HOST=http://...",
 				text);

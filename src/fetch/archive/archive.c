@@ -178,8 +178,9 @@ const struct archive_file *archive_find(const struct archive *a, const char *pat
 	autofree char *name = clean_path("", 0, path);
 
 	for (int i = 0; name && i < LINKS_MAX; i++) {
-		const struct archive_member *m = map_find(a->members, name);
+		const struct archive_member *m;
 
+		m = map_find(a->members, name);
 		if (!m || (!m->target && m->file.size < 0))
 			return NULL;
 		if (!m->target)
@@ -200,8 +201,9 @@ int archive_stream(const struct archive *a, const struct archive_file *file, sou
 	while (r == 0 && done < file->size) {
 		int64_t left = file->size - done;
 		size_t want = left < CHUNK ? (size_t)left : CHUNK;
-		ssize_t n = pread(a->fd, chunk, want, file->at + done);
+		ssize_t n;
 
+		n = pread(a->fd, chunk, want, file->at + done);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
@@ -223,10 +225,11 @@ static int add_to_buf(void *ctx, const void *data, size_t len, struct hw_err *e)
 
 int archive_read(const struct archive *a, const char *path, struct buf *ret, struct hw_err *e)
 {
-	const struct archive_file *file = archive_find(a, path);
+	const struct archive_file *file;
 	AUTO(buf_done) struct buf b = { 0 };
 	int r;
 
+	file = archive_find(a, path);
 	if (!file)
 		return err_text(e, -EBADMSG, "%.300s is missing", path);
 	if (file->size > MANIFEST_SIZE_MAX)

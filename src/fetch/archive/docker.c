@@ -102,7 +102,7 @@ static int describe_layer(struct archive *a, const char *path, const char *diff_
 			  struct value **ret_layer, struct hw_err *e)
 {
 	AUTO(sha256_free) struct sha256 *hash = sha256_new();
-	const struct archive_file *file = archive_find(a, path);
+	const struct archive_file *file;
 	struct archive_file head;
 	struct probe probe = { .hash = hash };
 	autofree char *type = NULL;
@@ -110,6 +110,7 @@ static int describe_layer(struct archive *a, const char *path, const char *diff_
 	char digest[DIGEST_TEXT];
 	int r;
 
+	file = archive_find(a, path);
 	if (!file)
 		return err_text(e, -EBADMSG, "layer %.300s is missing", path);
 	head = (struct archive_file){ file->at, file->size < 4 ? file->size : 4 };

@@ -198,8 +198,9 @@ int decompress_feed(struct decompress *d, const void *data, size_t len, struct h
 
 int decompress_finish(struct decompress *d, struct hw_err *e)
 {
-	int r = d->format ? 0 : begin(d, e);
+	int r;
 
+	r = d->format ? 0 : begin(d, e);
 	if (r == 0 && d->inside)
 		return err_text(e, -EBADMSG, "truncated %s stream", d->format->name);
 	return r;

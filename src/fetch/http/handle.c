@@ -27,8 +27,9 @@ static void set_blob(CURL *curl, CURLoption option, const struct buf *b)
 static void add_header(struct curl_slist **list, const char *name, const char *value)
 {
 	autofree char *line = value ? str_printf("%s: %s", name, value) : NULL;
-	struct curl_slist *longer = line ? curl_slist_append(*list, line) : *list;
+	struct curl_slist *longer;
 
+	longer = line ? curl_slist_append(*list, line) : *list;
 	if (line && !longer)
 		mem_exhausted();
 	*list = longer;

@@ -22,8 +22,9 @@ AUTO_DEFINE(url_free, CURLU);
 
 static CURLU *url_new(void)
 {
-	CURLU *u = curl_url();
+	CURLU *u;
 
+	u = curl_url();
 	if (!u)
 		mem_exhausted();
 	return u;
@@ -117,8 +118,9 @@ char *url_join(const char *base, const char *location)
 
 char *url_escape(const char *text)
 {
-	char *escaped = curl_easy_escape(NULL, text, 0), *copy;
+	char *escaped, *copy;
 
+	escaped = curl_easy_escape(NULL, text, 0);
 	if (!escaped)
 		mem_exhausted();
 	copy = str_copy(escaped);

@@ -98,8 +98,9 @@ static void rebuild_table(struct expected *x, size_t n_slots)
 
 struct expected_name *expected_add(struct expected *x, uint64_t key, enum expected_kind kind)
 {
-	struct expected_name *name = expected_find(x, key);
+	struct expected_name *name;
 
+	name = expected_find(x, key);
 	while (!name) {
 		if (x->n == x->max) {
 			x->parts *= 2;

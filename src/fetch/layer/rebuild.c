@@ -53,9 +53,10 @@ static int read_piece(struct rebuild *b, int fd, const struct tar_piece *piece, 
 {
 	for (int64_t at = 0; at < piece->len;) {
 		size_t want = piece->len - at < CHUNK ? (size_t)(piece->len - at) : CHUNK;
-		ssize_t n = pread(fd, b->chunk, want, piece->offset + at);
+		ssize_t n;
 		int r;
 
+		n = pread(fd, b->chunk, want, piece->offset + at);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
@@ -75,9 +76,10 @@ static int read_piece(struct rebuild *b, int fd, const struct tar_piece *piece, 
 static int verify_hole(struct rebuild *b, int fd, int64_t from, int64_t to, struct hw_err *e)
 {
 	while (from < to) {
-		off_t at = lseek(fd, from, SEEK_DATA);
+		off_t at;
 		ssize_t n;
 
+		at = lseek(fd, from, SEEK_DATA);
 		if (at < 0 && errno != ENXIO)
 			return err_set(e, -errno, "seek to data");
 		if (at < 0 || at >= to)

@@ -81,8 +81,9 @@ static bool has_target(const struct compared *c)
 {
 	const char *target = c->entry->target;
 	char got[PATH_SIZE];
-	ssize_t n = readlinkat(c->dir, c->name, got, sizeof(got));
+	ssize_t n;
 
+	n = readlinkat(c->dir, c->name, got, sizeof(got));
 	return n >= 0 && (size_t)n == strlen(target) && memcmp(got, target, (size_t)n) == 0;
 }
 

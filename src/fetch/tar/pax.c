@@ -155,9 +155,10 @@ static const struct {
 /* Return: size of the record at @data; 0: malformed */
 static size_t parse_record(const char *data, size_t len, struct pax_record *ret)
 {
-	const char *space = memchr(data, ' ', len < 20 ? len : 20), *end, *equals;
+	const char *space, *end, *equals;
 	int64_t size;
 
+	space = memchr(data, ' ', len < 20 ? len : 20);
 	if (!space || !tar_decimal(data, (size_t)(space - data), &size) ||
 	    size <= space - data + 1 || size > (int64_t)len || data[size - 1] != '\n')
 		return 0;

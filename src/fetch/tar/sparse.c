@@ -106,8 +106,9 @@ void sparse_text_done(struct sparse_text *s)
 /* Parses the number on a line, and moves *p behind the line. */
 static bool parse_line(const char **p, const char *end, int64_t *ret_n)
 {
-	const char *newline = memchr(*p, '\n', (size_t)(end - *p));
+	const char *newline;
 
+	newline = memchr(*p, '\n', (size_t)(end - *p));
 	if (!newline || !tar_decimal(*p, (size_t)(newline - *p), ret_n))
 		return false;
 	*p = newline + 1;

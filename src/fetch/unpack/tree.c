@@ -31,8 +31,9 @@ int tree_open(int root, const char *path, int flags)
 	/* openat2() may fail with EAGAIN for a path with ".." while any process on this machine
 	 * renames files, see openat2(2). */
 	for (int i = 0; i < RETRIES_MAX; i++) {
-		long fd = syscall(SYS_openat2, root, *path ? path : ".", &how, sizeof(how));
+		long fd;
 
+		fd = syscall(SYS_openat2, root, *path ? path : ".", &how, sizeof(how));
 		if (fd >= 0)
 			return (int)fd;
 		if (errno != EAGAIN && errno != EINTR)

@@ -139,8 +139,9 @@ static int on_entry(void *ctx, const struct tar_entry *entry, struct hw_err *e)
 static int write_at(int fd, int64_t offset, const char *data, size_t len)
 {
 	while (len > 0) {
-		ssize_t n = pwrite(fd, data, len, offset);
+		ssize_t n;
 
+		n = pwrite(fd, data, len, offset);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)

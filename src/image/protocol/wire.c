@@ -88,9 +88,11 @@ int job_send(int fd, enum job_type type, const void *data, size_t len, int along
 				JOB_MESSAGE_MAX);
 	while (parts[0].iov_len + parts[1].iov_len > 0) {
 		bool begun = parts[0].iov_len < sizeof(header);
-		int r = wait_ready(fd, POLLOUT, idle_ms, e);
-		ssize_t n = r < 0 ? 0 : send_some(fd, parts, begun ? -1 : along);
+		ssize_t n;
+		int r;
 
+		r = wait_ready(fd, POLLOUT, idle_ms, e);
+		n = r < 0 ? 0 : send_some(fd, parts, begun ? -1 : along);
 		if (n < 0 && errno != EINTR && errno != EAGAIN)
 			r = err_set(e, -errno, "send a message");
 		if (r < 0) {

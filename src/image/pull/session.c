@@ -231,8 +231,9 @@ static int process_event(struct session *s, struct hw_err *e)
 static void keep_layers(const struct session *s, const struct hw_err *why)
 {
 	struct hw_err e;
-	int r = s->protocol_error ? 0 : incoming_commit_layers(s->image, &e);
+	int r;
 
+	r = s->protocol_error ? 0 : incoming_commit_layers(s->image, &e);
 	if (r == 0 && (why->code == -ENOSPC || why->code == -EDQUOT))
 		r = store_trim(s->o->store, &e);
 	if (r < 0)

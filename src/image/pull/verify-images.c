@@ -42,9 +42,10 @@ AUTO_VALUE_DEFINE(verifier_done, struct verifier);
 static int check_layer(struct verifier *v, const struct store_layer *layer,
 		       const struct verify_report **ret_report, struct hw_err *e)
 {
-	struct verify_report *report = map_find(v->reports, layer->chain_id);
+	struct verify_report *report;
 	int r;
 
+	report = map_find(v->reports, layer->chain_id);
 	if (!report) {
 		report = mem_new(sizeof(*report));
 		r = verify_layer(v->store, layer, &v->request->how, report, e);

@@ -154,10 +154,11 @@ static int remove_layers(struct store *s, const struct hw_strings *chains,
 static int trim_locked(struct store *s, bool stale_only, struct store_removal *removal,
 		       struct hw_err *e)
 {
+	int r;
+
 	STORE_LOCKED(s);
 	AUTO(hw_strings_free) struct hw_strings chains = { 0 };
-	int r = stale_only ? store_list_abandoned(s, true, &chains, e) : list_unused(s, &chains, e);
-
+	r = stale_only ? store_list_abandoned(s, true, &chains, e) : list_unused(s, &chains, e);
 	return r < 0 ? r : remove_layers(s, &chains, removal, e);
 }
 

@@ -289,8 +289,9 @@ static int find_by_id(const struct store_snapshot *snap, const char *text, bool 
 int store_find(const struct store_snapshot *snap, const char *text, bool damaged,
 	       const struct store_image **ret_image, struct hw_err *e)
 {
-	const struct store_image *image = find_by_name(snap, text, damaged);
+	const struct store_image *image;
 
+	image = find_by_name(snap, text, damaged);
 	if (!image)
 		return find_by_id(snap, text, damaged, ret_image, e);
 	*ret_image = image;

@@ -69,9 +69,9 @@ int store_check_digest(const char *digest, struct hw_err *e)
 
 void store_create_reserve(struct store *s)
 {
-	autoclose int fd =
-		openat(s->dir, RESERVE_NAME, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	autoclose int fd = -1;
 
+	fd = openat(s->dir, RESERVE_NAME, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	/* best effort: a smaller reserve helps too */
 	if (fd >= 0)
 		(void)!fallocate(fd, 0, 0, RESERVE_BYTES);

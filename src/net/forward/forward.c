@@ -70,9 +70,10 @@ static int find_rules(struct nft *nft, const struct forward *forward,
 		      struct forward_rules *ret_rules, struct hw_err *e)
 {
 	struct nft_chain_ref place = filter_chain(forward, "FORWARD");
+	int r;
 
 	*ret_rules = (struct forward_rules){ .forward = forward };
-	int r = nft_has_chain(nft, &place, e);
+	r = nft_has_chain(nft, &place, e);
 	ret_rules->no_chain = r == 0;
 	return r <= 0 ? r : nft_rule_each(nft, &place, match_rule, ret_rules, e);
 }
@@ -94,8 +95,9 @@ int forward_has_rules(struct nft *nft, const struct forward *forward, bool *ret_
 		      struct hw_err *e)
 {
 	struct forward_rules rules;
+	int r;
 
-	int r = find_rules(nft, forward, &rules, e);
+	r = find_rules(nft, forward, &rules, e);
 	if (r >= 0)
 		r = needs_rules(nft, forward, &rules, e);
 	*ret_no_chain = rules.no_chain;
@@ -139,7 +141,9 @@ int forward_add_rules(struct nft *nft, const struct forward *forward, struct hw_
 	struct nft_retry retry = nft_retry_start();
 
 	for (;;) {
-		int r = add_rules_once(nft, forward, e);
+		int r;
+
+		r = add_rules_once(nft, forward, e);
 		if (r != -ERESTART)
 			return r < 0 ? r : 0;
 		r = nft_retry_wait(&retry, e);
@@ -154,9 +158,11 @@ int forward_add_rules(struct nft *nft, const struct forward *forward, struct hw_
  * Return: 1 if the chain was deleted, 0 if not, or a negative errno */
 static int delete_unused_chain(struct nft *nft, const struct nft_chain_ref *place, struct hw_err *e)
 {
+	int r;
+
 	nft_batch_begin(nft, 0);
 	iptables_put_delete_chain(nft, place);
-	int r = nft_batch_commit(nft, e);
+	r = nft_batch_commit(nft, e);
 	if (r == -ENOENT || r == -EBUSY)
 		return 0;
 	return r < 0 ? err_ctx(e, REMOVE_RULES) : 1;
@@ -167,8 +173,9 @@ int forward_remove_rules(struct nft *nft, const struct forward *forward, struct 
 	struct nft_chain_ref place = filter_chain(forward, "FORWARD");
 	struct nft_chain_ref admin = filter_chain(forward, forward->admin);
 	struct forward_rules rules;
+	int r;
 
-	int r = find_rules(nft, forward, &rules, e);
+	r = find_rules(nft, forward, &rules, e);
 	if (r < 0 || (!rules.jump && !rules.accept))
 		return r;
 	nft_batch_begin(nft, 0);
@@ -185,8 +192,9 @@ int forward_remove_chain(struct nft *nft, int family, struct hw_err *e)
 {
 	struct nft_chain_ref place = { nf_family(family), "filter", "FORWARD" };
 	struct nft_chain_info chain;
+	int r;
 
-	int r = nft_get_chain(nft, &place, &chain, e);
+	r = nft_get_chain(nft, &place, &chain, e);
 	if (r <= 0 || chain.policy != NF_ACCEPT)
 		return r < 0 ? r : 0;
 	r = delete_unused_chain(nft, &place, e);
@@ -223,9 +231,11 @@ static int find_upstream_rules(struct nft *nft, const struct hw_ip *ip,
 			       struct nft_chain_ref *ret_place, struct upstream_rules *ret_rules,
 			       struct hw_err *e)
 {
+	int r;
+
 	*ret_place = (struct nft_chain_ref){ nf_family(ip->family), "filter", "CNI-FORWARD" };
 	*ret_rules = (struct upstream_rules){ .ip = ip };
-	int r = nft_has_chain(nft, ret_place, e);
+	r = nft_has_chain(nft, ret_place, e);
 	return r <= 0 ? r : nft_rule_each(nft, ret_place, match_upstream_rule, ret_rules, e);
 }
 
@@ -233,8 +243,9 @@ int forward_has_upstream_rules(struct nft *nft, const struct hw_ip *ip, struct h
 {
 	struct nft_chain_ref place;
 	struct upstream_rules rules;
+	int r;
 
-	int r = find_upstream_rules(nft, ip, &place, &rules, e);
+	r = find_upstream_rules(nft, ip, &place, &rules, e);
 	return r < 0 ? r : rules.n == ARRAY_SIZE(rules.handles);
 }
 

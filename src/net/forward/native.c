@@ -75,10 +75,11 @@ static int is_dropping(struct nft *nft, const struct nft_chain_info *chain, uint
 {
 	struct nft_chain_ref place = { chain->family, chain->table, chain->name };
 	struct forward_packet packet = { family, mark, chain->priority > OUR_PRIORITY };
+	int verdicts;
 
 	if (chain->family != NFPROTO_INET && chain->family != family)
 		return 0;
-	int verdicts = forward_evaluate_chain(nft, &place, &packet, e);
+	verdicts = forward_evaluate_chain(nft, &place, &packet, e);
 	if (verdicts < 0)
 		return verdicts;
 	return !(verdicts & FORWARD_MAY_PASS) &&
@@ -89,8 +90,9 @@ static int check_chain(struct nft *nft, const struct nft_chain_info *chain, uint
 		       struct hw_err *e)
 {
 	const char *family = family_name(chain->family);
+	int r;
 
-	int r = is_dropping(nft, chain, NFPROTO_IPV4, mark, e);
+	r = is_dropping(nft, chain, NFPROTO_IPV4, mark, e);
 	if (r == 0 && six)
 		r = is_dropping(nft, chain, NFPROTO_IPV6, mark, e);
 	if (r <= 0)
@@ -111,8 +113,9 @@ int forward_check_native(struct nft *nft, uint32_t mark, bool six, const char *s
 			 struct hw_err *e)
 {
 	AUTO(base_chains_done) struct base_chains chains = { .skip = skip };
+	int r;
 
-	int r = nft_chain_each(nft, collect_chain, &chains, e);
+	r = nft_chain_each(nft, collect_chain, &chains, e);
 	for (size_t i = 0; r >= 0 && i < chains.n; i++)
 		r = check_chain(nft, &chains.v[i], mark, six, e);
 	return r;

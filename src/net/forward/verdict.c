@@ -178,12 +178,13 @@ static void read_condition(struct effect_reader *reader, const struct nlattr *ex
 
 static void read_immediate(struct effect_reader *reader, const struct nlattr *expr)
 {
-	const struct nlattr *verdict =
-		nft_attr_find(nft_attr_find(expr, NFTA_IMMEDIATE_DATA), NFTA_DATA_VERDICT);
-	const struct nlattr *chain = nft_attr_find(verdict, NFTA_VERDICT_CHAIN);
-	int code = (int)nft_attr_number(verdict, NFTA_VERDICT_CODE);
+	const struct nlattr *verdict, *chain;
+	int code;
 	struct rule_effect *effect = &reader->effect;
 
+	verdict = nft_attr_find(nft_attr_find(expr, NFTA_IMMEDIATE_DATA), NFTA_DATA_VERDICT);
+	chain = nft_attr_find(verdict, NFTA_VERDICT_CHAIN);
+	code = (int)nft_attr_number(verdict, NFTA_VERDICT_CODE);
 	if (!verdict) {
 		load_unknown(reader);
 	} else if (code == NFT_JUMP || code == NFT_GOTO) {
@@ -257,9 +258,10 @@ static const struct {
 
 static void read_expression(struct effect_reader *reader, const struct nlattr *item)
 {
-	const struct nlattr *name = nft_attr_find(item, NFTA_EXPR_NAME);
+	const struct nlattr *name;
 	size_t i = 0;
 
+	name = nft_attr_find(item, NFTA_EXPR_NAME);
 	while (expressions[i].name && (!name || strncmp(mnl_attr_get_str(name), expressions[i].name,
 							mnl_attr_get_payload_len(name)) != 0))
 		i++;

@@ -97,8 +97,10 @@ static void put_delete_rules(struct nft *nft, const struct nft_chain_ref *place,
  * nothing was deleted; or another negative errno */
 static int commit_deletion(struct nft *nft, const struct nft_chain_ref *place, struct hw_err *e)
 {
+	int r;
+
 	nft->deleted = true;
-	int r = nft_batch_commit(nft, e);
+	r = nft_batch_commit(nft, e);
 	if (r >= 0)
 		return r;
 	return err_ctx(e, "delete rules of nftables chain %s of table %s", place->chain,
@@ -183,8 +185,9 @@ int nft_foreign_has_rule_containing(struct nft *nft, const struct nft_chain_ref 
 	struct rule_search found = { .text = comment,
 				     .len = strlen(comment),
 				     .in = NFTA_RULE_USERDATA };
+	int r;
 
-	int r = search_chain(nft, place, &found, e);
+	r = search_chain(nft, place, &found, e);
 	if (r < 0 && !nft_is_unsupported(nft))
 		return err_ctx(e, "list nftables chain %s of table %s", place->chain, place->table);
 	return found.n > 0;

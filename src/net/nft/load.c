@@ -78,7 +78,9 @@ AUTO_VALUE_DEFINE(nftables_close, struct nftables);
 
 static int nftables_open(struct nftables *lib, struct hw_err *e)
 {
-	int r = library_open(LIBRARY, symbols, lib, &lib->handle, e);
+	int r;
+
+	r = library_open(LIBRARY, symbols, lib, &lib->handle, e);
 	if (r < 0)
 		return err_ctx(e, "load libnftables");
 	lib->ctx = lib->new (0);
@@ -90,8 +92,9 @@ static int nftables_open(struct nftables *lib, struct hw_err *e)
 int nft_run_get_output(const char *commands, char **ret_output, struct hw_err *e)
 {
 	AUTO(nftables_close) struct nftables lib = { 0 };
+	int r;
 
-	int r = nftables_open(&lib, e);
+	r = nftables_open(&lib, e);
 	if (r < 0)
 		return r;
 	if (lib.run(lib.ctx, commands) != 0) {
@@ -156,8 +159,9 @@ static int count_rules(struct nft *nft, enum nft_table table, const char *chain,
  * errno */
 static int has_rules(struct nft *nft, enum nft_table table, const char *chain, struct hw_err *e)
 {
-	int r = count_rules(nft, table, chain, e);
+	int r;
 
+	r = count_rules(nft, table, chain, e);
 	return r < 0 ? r : r > 0;
 }
 
@@ -174,8 +178,9 @@ int nft_is_loaded(struct nft *nft, enum nft_table table, struct hw_err *e)
 int nft_can_load(struct nft *nft, enum nft_table table, struct hw_err *e)
 {
 	AUTO(nftables_close) struct nftables lib = { 0 };
+	int r;
 
-	int r = nft_is_loaded(nft, table, e);
+	r = nft_is_loaded(nft, table, e);
 	if (r != 0)
 		return r < 0 ? r : 0;
 	return nftables_open(&lib, e);
@@ -223,8 +228,9 @@ static int reload(struct nft *nft, enum nft_table table, struct hw_err *e)
 					 "flush set %s " NFT_TABLE " version\n%s",
 					 family, newer, family, rulesets[table].text);
 	struct hw_err ignored;
+	int r;
 
-	int r = nft_run(text, e);
+	r = nft_run(text, e);
 	if (r < 0 && has_version(nft, table, newer, &ignored) > 0)
 		return err_text(
 			e, -ENOENT,
@@ -239,8 +245,9 @@ int nft_load(struct nft *nft, enum nft_table table, struct hw_err *e)
 {
 	AUTO(buf_done) struct buf text = { 0 };
 	struct hw_err ignored;
+	int r;
 
-	int r = nft_is_loaded(nft, table, e);
+	r = nft_is_loaded(nft, table, e);
 	if (r == 0) {
 		r = ruleset_text(nft, table, &text, e);
 		if (r >= 0)
@@ -368,8 +375,9 @@ static int is_complete(struct nft *nft, enum nft_table table, struct hw_err *e)
 /* Is an older version loaded, which has not been flushed? The next ADD, or repair, replaces it. */
 static int is_older_loaded(struct nft *nft, enum nft_table table, struct hw_err *e)
 {
-	int r = has_version(nft, table, rulesets[table].version, e);
+	int r;
 
+	r = has_version(nft, table, rulesets[table].version, e);
 	if (r != 0)
 		return r < 0 ? r : 0;
 	r = has_version(nft, table, 1, e);
@@ -394,7 +402,9 @@ int nft_check_rules(struct nft *nft, enum nft_table table, struct hw_err *e)
 
 int nft_repair(struct nft *nft, enum nft_table table, struct hw_err *e)
 {
-	int r = has_version(nft, table, rulesets[table].version, e);
+	int r;
+
+	r = has_version(nft, table, rulesets[table].version, e);
 	if (r == 0)
 		r = nft_is_loaded(nft, table, e);
 	if (r > 0) {
@@ -408,13 +418,14 @@ int nft_repair(struct nft *nft, enum nft_table table, struct hw_err *e)
 int nft_delete_table(struct nft *nft, enum nft_table table, struct hw_err *e)
 {
 	struct nlmsghdr *m;
+	int r;
 
 	nft_batch_begin(nft, 0);
 	m = nft_start_message(nft, NFT_MSG_DELTABLE, 0, nft_family(table));
 	mnl_attr_put_strz(m, NFTA_TABLE_NAME, NFT_TABLE);
 	nft_end_message(nft, m);
 	nft->deleted = true;
-	int r = nft_batch_commit(nft, e);
+	r = nft_batch_commit(nft, e);
 	if (r == -ENOENT || (r < 0 && nft_is_unsupported(nft)))
 		return 0;
 	return r < 0 ? err_ctx(e, "delete nftables table %s " NFT_TABLE, rulesets[table].family)
@@ -550,8 +561,9 @@ static int has_network_chain(struct nft *nft, const struct nft_elem *elem, struc
 	int wanted = str_starts(elem->chain, chain_prefixes[NFT_HAIRPIN]) ? 1 : 2 + !!elem->direct;
 	char set[NFT_NAME];
 	size_t n = 0;
+	int r;
 
-	int r = count_rules(nft, elem->table, elem->chain, e);
+	r = count_rules(nft, elem->table, elem->chain, e);
 	if (r < wanted || !elem->direct)
 		return r < 0 ? r : r >= wanted;
 	nft_direct_set(elem->chain, elem->network.ip.family, set);
@@ -580,11 +592,12 @@ int nft_check_network(struct nft *nft, const struct nft_elem *elem, struct hw_er
 int nft_repair_networks(struct nft *nft, const struct nft_elem *v, size_t n, struct hw_err *e)
 {
 	AUTO(buf_done) struct buf text = { 0 };
+	int r;
 
 	for (size_t i = 0; i < n; i++) {
 		if (!v[i].network.ip.family)
 			continue;
-		int r = has_network_chain(nft, &v[i], e);
+		r = has_network_chain(nft, &v[i], e);
 		if (r < 0)
 			return r;
 		if (r == 0)
@@ -592,6 +605,6 @@ int nft_repair_networks(struct nft *nft, const struct nft_elem *v, size_t n, str
 	}
 	if (!text.len)
 		return 0;
-	int r = nft_load(nft, NFT_INET, e);
+	r = nft_load(nft, NFT_INET, e);
 	return r < 0 ? r : nft_run(text.data, e);
 }

@@ -88,6 +88,7 @@ static int get_chunk(struct nft *nft, const struct nft_elem *v, size_t n, struct
 		     struct hw_err *e)
 {
 	struct elem_requests requests = { v, ret_v, nft_start_requests(nft) };
+	int r;
 
 	for (size_t i = 0; i < n; i++) {
 		struct nlmsghdr *m =
@@ -97,7 +98,7 @@ static int get_chunk(struct nft *nft, const struct nft_elem *v, size_t n, struct
 		nft_end_message(nft, m);
 		ret_v[i].key.len = 0;
 	}
-	int r = nft_send_requests(nft, decode_requested, &requests, e);
+	r = nft_send_requests(nft, decode_requested, &requests, e);
 	return r < 0 ? err_ctx(e, "read nftables set %s", v[0].set) : 0;
 }
 
@@ -118,8 +119,9 @@ int nft_get(struct nft *nft, const struct nft_elem *elem, struct nft_elem *ret_e
 	    struct hw_err *e)
 {
 	struct nft_elem found;
+	int r;
 
-	int r = get_chunk(nft, elem, 1, &found, e);
+	r = get_chunk(nft, elem, 1, &found, e);
 	if (r < 0 || !nft_elem_exists(&found))
 		return r;
 	*ret_elem = found;
@@ -194,9 +196,10 @@ static int read_existing(struct nft *nft, const struct nft_elem *v, size_t n,
 			 struct existing *ret_existing, struct hw_err *e)
 {
 	struct nft_elem *first = mem_new(n * sizeof(*first)), *last = mem_new(n * sizeof(*last));
+	int r;
 
 	*ret_existing = (struct existing){ first, last };
-	int r = nft_get_all(nft, v, n, first, e);
+	r = nft_get_all(nft, v, n, first, e);
 	for (size_t i = 0; r >= 0 && i < n; i++) {
 		struct nft_elem end = v[i];
 
@@ -239,8 +242,9 @@ static bool put_change(struct nft *nft, const struct nft_elem *elem, const char 
 static int commit_elems(struct nft *nft, const struct nft_elem *first, struct hw_err *e)
 {
 	char text[NFT_ELEM_TEXT];
+	int r;
 
-	int r = nft_batch_commit(nft, e);
+	r = nft_batch_commit(nft, e);
 	if (r >= 0)
 		return 0;
 	if (first->mode == NFT_GONE)
@@ -254,8 +258,9 @@ static int change_at(struct nft *nft, uint32_t generation, const struct nft_elem
 {
 	AUTO(existing_done) struct existing existing = { 0 };
 	bool changed = false;
+	int r;
 
-	int r = read_existing(nft, v, n, &existing, e);
+	r = read_existing(nft, v, n, &existing, e);
 	if (r < 0)
 		return r;
 	nft_batch_begin(nft, generation);
@@ -276,8 +281,9 @@ static int change_after_reading(struct nft *nft, const struct nft_elem *v, size_
 
 	for (;;) {
 		uint32_t generation = 0;
+		int r;
 
-		int r = nft_get_generation(nft, &generation, e);
+		r = nft_get_generation(nft, &generation, e);
 		if (r >= 0)
 			r = change_at(nft, generation, v, n, owner, e);
 		if (r != -ERESTART && (r != -ENOENT || v[0].mode != NFT_GONE))
@@ -407,9 +413,10 @@ int nft_del_owned(struct nft *nft, enum nft_table table, const char *set, const 
 		  struct hw_err *e)
 {
 	AUTO(nft_elems_done) struct nft_elems found = { 0 };
+	int r;
 
 	memcpy(found.owner, owner, sizeof(found.owner));
-	int r = nft_list(nft, table, set, collect_owned, &found, e);
+	r = nft_list(nft, table, set, collect_owned, &found, e);
 	return r < 0 || !found.n ? r : nft_del(nft, found.v, found.n, owner, e);
 }
 
@@ -437,8 +444,9 @@ int nft_check(struct nft *nft, const struct nft_elem *v, size_t n, const char *o
 {
 	autofree struct nft_elem *there = mem_new(n * sizeof(*there));
 	bool checked[ARRAY_SIZE(nft->loaded)] = { 0 };
+	int r;
 
-	int r = nft_get_all(nft, v, n, there, e);
+	r = nft_get_all(nft, v, n, there, e);
 	for (size_t i = 0; r >= 0 && i < n; i++) {
 		if (!checked[v[i].table])
 			r = nft_check_rules(nft, v[i].table, e);

@@ -28,7 +28,7 @@ struct postrouting {
 	struct nft_chain_ref chain;
 	struct nft_elem elem;
 	bool has_chain, has_elem;
-	uint64_t first; /* handle of the first rule that is ours; 0: there is none */
+	uint64_t first; /* handle of the first rule that is ours; 0: no rule is ours */
 	size_t n;	/* number of rules that are ours */
 	bool is_last;	/* the last rule of the chain is ours */
 };
@@ -53,12 +53,13 @@ static int find(struct nft *nft, int family, struct postrouting *ret_found, stru
 	uint8_t proto = family == AF_INET ? NFPROTO_IPV4 : NFPROTO_IPV6;
 	struct nft_chain_info info;
 	struct nft_elem ignored;
+	int r;
 
 	*ret_found = (struct postrouting){ .chain = { proto, "nat", "POSTROUTING" },
 					   .elem = nft_elem(NFT_INET, "iptables", NFT_SHARED) };
 	nft_key_proto(&ret_found->elem, proto);
 	nft_key_proto(&ret_found->elem, proto);
-	int r = nft_get(nft, &ret_found->elem, &ignored, e);
+	r = nft_get(nft, &ret_found->elem, &ignored, e);
 	if (r < 0)
 		return r;
 	ret_found->has_elem = r > 0;
@@ -79,8 +80,9 @@ static bool is_complete(const struct postrouting *found)
 int postrouting_is_complete(struct nft *nft, int family, struct hw_err *e)
 {
 	struct postrouting found;
+	int r;
 
-	int r = find(nft, family, &found, e);
+	r = find(nft, family, &found, e);
 	return r < 0 ? r : is_complete(&found);
 }
 
@@ -102,13 +104,15 @@ static void put_elem(struct nft *nft, const struct postrouting *found, bool want
 static int change(struct nft *nft, uint32_t generation, const struct postrouting *found,
 		  bool wanted, struct hw_err *e)
 {
+	int r;
+
 	nft_batch_begin(nft, generation);
 	put_elem(nft, found, wanted);
 	if (!wanted || !found->is_last || found->n > 1)
 		iptables_put_delete(nft, &found->chain, found->first);
 	if (wanted && !found->is_last)
 		iptables_put_rule(nft, &found->chain, &masquerade, IPTABLES_END);
-	int r = nft_batch_commit(nft, e);
+	r = nft_batch_commit(nft, e);
 	if (r < 0)
 		return err_ctx(e, "masquerade pods in chain POSTROUTING of %stables",
 			       found->chain.family == NFPROTO_IPV4 ? "ip" : "ip6");
@@ -120,8 +124,9 @@ static int complete_once(struct nft *nft, int family, struct hw_err *e)
 {
 	struct postrouting found;
 	uint32_t generation = 0;
+	int r;
 
-	int r = nft_get_generation(nft, &generation, e);
+	r = nft_get_generation(nft, &generation, e);
 	if (r >= 0)
 		r = find(nft, family, &found, e);
 	if (r < 0 || is_complete(&found))

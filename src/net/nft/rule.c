@@ -52,9 +52,10 @@ uint32_t nft_attr_number(const struct nlattr *nest, uint16_t type)
 
 struct nft_bytes nft_attr_data(const struct nlattr *nest, uint16_t type)
 {
-	const struct nlattr *attr = nft_attr_find(nft_attr_find(nest, type), NFTA_DATA_VALUE);
+	const struct nlattr *attr;
 	struct nft_bytes bytes = { 0 };
 
+	attr = nft_attr_find(nft_attr_find(nest, type), NFTA_DATA_VALUE);
 	if (!attr || mnl_attr_get_payload_len(attr) > sizeof(bytes.v))
 		return bytes;
 	bytes.len = (uint8_t)mnl_attr_get_payload_len(attr);
@@ -126,12 +127,13 @@ int nft_get_chain(struct nft *nft, const struct nft_chain_ref *place,
 {
 	struct nlmsghdr *m = nft_start_request(nft, NFT_MSG_GETCHAIN, 0, place->family);
 	struct chain_callback callback = { copy_chain, ret_chain };
+	int r;
 
 	if (strlen(place->chain) >= NFT_NAME_MAX)
 		return 0;
 	nft_put_name(m, NFTA_CHAIN_TABLE, place->table);
 	nft_put_name(m, NFTA_CHAIN_NAME, place->chain);
-	int r = nft_send_request(nft, m, read_chain, &callback, e);
+	r = nft_send_request(nft, m, read_chain, &callback, e);
 	if (r == -ENOENT || (r < 0 && nft_is_unsupported(nft)))
 		return 0;
 	return r < 0 ? err_ctx(e, "find nftables chain %s of table %s", place->chain, place->table)
@@ -144,8 +146,9 @@ int nft_chain_each(struct nft *nft,
 {
 	struct nlmsghdr *m = nft_start_request(nft, NFT_MSG_GETCHAIN, NLM_F_DUMP, NFPROTO_UNSPEC);
 	struct chain_callback callback = { each, ctx };
+	int r;
 
-	int r = nft_send_request(nft, m, read_chain, &callback, e);
+	r = nft_send_request(nft, m, read_chain, &callback, e);
 	if (r == -ENOENT)
 		return 0;
 	return r < 0 ? err_ctx(e, "list nftables chains") : 0;
@@ -214,10 +217,10 @@ static bool read_cmp(struct rule_reader *reader, const struct nlattr *expr)
 
 static bool read_immediate(struct rule_reader *reader, const struct nlattr *expr)
 {
-	const struct nlattr *verdict =
-		nft_attr_find(nft_attr_find(expr, NFTA_IMMEDIATE_DATA), NFTA_DATA_VERDICT);
-	const struct nlattr *chain = nft_attr_find(verdict, NFTA_VERDICT_CHAIN);
+	const struct nlattr *verdict, *chain;
 
+	verdict = nft_attr_find(nft_attr_find(expr, NFTA_IMMEDIATE_DATA), NFTA_DATA_VERDICT);
+	chain = nft_attr_find(verdict, NFTA_VERDICT_CHAIN);
 	if (!verdict)
 		return false;
 	reader->rule.verdict = (int)nft_attr_number(verdict, NFTA_VERDICT_CODE);
@@ -238,9 +241,10 @@ static bool read_counter(struct rule_reader *reader, const struct nlattr *expr)
  * number of ranges, which is 1 for IPv4. */
 static bool read_target(struct rule_reader *reader, const struct nlattr *expr)
 {
-	const struct nlattr *name = nft_attr_find(expr, NFTA_TARGET_NAME);
-	const struct nlattr *info = nft_attr_find(expr, NFTA_TARGET_INFO);
+	const struct nlattr *name, *info;
 
+	name = nft_attr_find(expr, NFTA_TARGET_NAME);
+	info = nft_attr_find(expr, NFTA_TARGET_INFO);
 	if (!name || !info ||
 	    strncmp(mnl_attr_get_str(name), "MASQUERADE", mnl_attr_get_payload_len(name)) != 0)
 		return false;

@@ -124,8 +124,9 @@ static int receive_datagram(struct nft *nft)
 	struct msghdr m = {
 		.msg_name = &from, .msg_namelen = sizeof(from), .msg_iov = &piece, .msg_iovlen = 1
 	};
-	ssize_t n = recvmsg(mnl_socket_get_fd(nft->socket), &m, MSG_DONTWAIT);
+	ssize_t n;
 
+	n = recvmsg(mnl_socket_get_fd(nft->socket), &m, MSG_DONTWAIT);
 	if (n < 0 && errno == EINTR)
 		return 1;
 	if (n < 0)
@@ -226,8 +227,9 @@ uint32_t nft_start_requests(struct nft *nft)
 
 int nft_send_requests(struct nft *nft, nft_reply_fn *each, void *ctx, struct hw_err *e)
 {
-	int r = exchange(nft, e);
+	int r;
 
+	r = exchange(nft, e);
 	return r < 0 ? r : process_replies(nft, nft->first, -ENOENT, each, ctx, e);
 }
 
@@ -247,9 +249,10 @@ int nft_batch_commit(struct nft *nft, struct hw_err *e)
 {
 	struct nlmsghdr *m =
 		put_header(nft, NFNL_MSG_BATCH_END, 0, AF_UNSPEC, NFNL_SUBSYS_NFTABLES);
+	int r;
 
 	nft_end_message(nft, m);
-	int r = exchange(nft, e);
+	r = exchange(nft, e);
 	return r < 0 ? r : process_replies(nft, nft->first, 0, NULL, NULL, e);
 }
 

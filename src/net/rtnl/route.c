@@ -298,9 +298,10 @@ int route_lookup(struct rtnl *nl, const struct hw_ip *dst, struct route *ret_rou
 	char text[HW_IP_TEXT];
 	struct nlmsghdr *m = rtnl_put(nl, RTM_GETROUTE, 0, &head, sizeof(head), "find route to %s",
 				      hw_ip_format(dst, text));
+	int r;
 
 	mnl_attr_put(m, RTA_DST, ip_bits(dst) / 8, dst->bytes);
-	int r = rtnl_query(nl, route_collect, &list, e);
+	r = rtnl_query(nl, route_collect, &list, e);
 	if (r < 0)
 		return r;
 	if (!list.n)

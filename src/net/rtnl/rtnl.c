@@ -189,10 +189,11 @@ static int rtnl_process_datagram(struct rtnl *nl, const char *data, int len, siz
 	int first = 0;
 
 	for (; mnl_nlmsg_ok(m, len); m = mnl_nlmsg_next(m, &len)) {
-		struct rtnl_request *request = rtnl_find_request(nl, m);
+		struct rtnl_request *request;
 		int result = rtnl_decode_result(m);
 		const char *text;
 
+		request = rtnl_find_request(nl, m);
 		if (!request || request->answered)
 			continue;
 		if (m->nlmsg_flags & NLM_F_DUMP_INTR)
@@ -219,8 +220,9 @@ static int rtnl_read_datagram(const struct rtnl *nl, char *data, size_t room)
 	struct msghdr message = {
 		.msg_name = &from, .msg_namelen = sizeof(from), .msg_iov = &piece, .msg_iovlen = 1
 	};
-	ssize_t n = recvmsg(mnl_socket_get_fd(nl->socket), &message, 0);
+	ssize_t n;
 
+	n = recvmsg(mnl_socket_get_fd(nl->socket), &message, 0);
 	if (n < 0 && errno == EINTR)
 		return 0;
 	if (n < 0)
@@ -236,10 +238,10 @@ static int rtnl_receive_replies(struct rtnl *nl, size_t left, struct hw_err *e)
 
 	while (left > 0) {
 		char *data = buf_reserve(&nl->in, RTNL_RECEIVE_MAX);
-		int n = rtnl_read_datagram(nl, data, RTNL_RECEIVE_MAX);
 		struct hw_err why;
-		int r;
+		int n, r;
 
+		n = rtnl_read_datagram(nl, data, RTNL_RECEIVE_MAX);
 		if (n < 0)
 			return err_set(e, n, "%s: receive netlink reply", nl->requests[0].what);
 		r = rtnl_process_datagram(nl, data, n, &left, &why);

@@ -207,9 +207,10 @@ static int get_class(struct rtnl *nl, const struct link *link, struct tc_tbf *re
 {
 	struct tc_tbf bucket = { 0 };
 	struct tc_qdisc leaf = { 0 };
+	int r;
 
 	tc_put_qdisc(nl, RTM_GETTCLASS, NLM_F_ECHO, link, 0, CLASS_SHAPED, "read the shaped class");
-	int r = rtnl_query(nl, decode_class, &bucket, e);
+	r = rtnl_query(nl, decode_class, &bucket, e);
 	if (r >= 0)
 		r = tc_get_qdisc(nl, link, CLASS_SHAPED, &leaf, e);
 	bucket.limit = leaf.tbf.limit;
@@ -247,11 +248,12 @@ struct subnet_filters {
 static bool is_subnet_filter(const struct nlattr *options, const struct tc_shape *shape,
 			     const struct hw_prefix *subnet)
 {
-	const struct nlattr *class = tc_find_attr(options, TCA_U32_CLASSID);
+	const struct nlattr *class;
 	const struct nlattr *attr = tc_find_attr(options, TCA_U32_SEL);
 	union u32_selector want = make_selector(subnet, shape->by_source);
 	const struct tc_u32_sel *sel;
 
+	class = tc_find_attr(options, TCA_U32_CLASSID);
 	if (!class || rtnl_attr_number(class) != subnet_class(shape) ||
 	    mnl_attr_get_payload_len(attr) < selector_size(&want))
 		return false;
@@ -288,10 +290,11 @@ static int check_filters(struct rtnl *nl, const struct link *link, const struct 
 	autofree bool *found = mem_new(shape->n_subnets * sizeof(*found));
 	struct subnet_filters filters = { shape, found, 0 };
 	char text[HW_PREFIX_TEXT];
+	int r;
 
 	rtnl_put(nl, RTM_GETTFILTER, NLM_F_DUMP, &head, sizeof(head), "list filters of %s",
 		 link->name);
-	int r = rtnl_query(nl, decode_subnet_filter, &filters, e);
+	r = rtnl_query(nl, decode_subnet_filter, &filters, e);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < shape->n_subnets; i++)
@@ -310,8 +313,9 @@ int tc_check_shape(struct rtnl *nl, const struct link *link, const struct tc_sha
 	const char *kind = shape->n_subnets ? "htb" : "tbf";
 	struct tc_tbf want = shape->bucket;
 	struct tc_qdisc root = { 0 };
+	int r;
 
-	int r = tc_get_root(nl, link, &root, e);
+	r = tc_get_root(nl, link, &root, e);
 	if (r < 0)
 		return r;
 	if (!str_equal(root.kind, kind) || (shape->n_subnets && root.other != default_class(shape)))

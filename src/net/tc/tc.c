@@ -155,9 +155,10 @@ const struct nlattr *tc_find_attr(const struct nlattr *nest, uint16_t type)
 
 static void tc_decode_tbf(const struct nlattr *options, struct tc_tbf *tbf)
 {
-	const struct nlattr *attr = tc_find_attr(options, TCA_TBF_PARMS);
+	const struct nlattr *attr;
 	const struct tc_tbf_qopt *parms;
 
+	attr = tc_find_attr(options, TCA_TBF_PARMS);
 	if (!attr || mnl_attr_get_payload_len(attr) < sizeof(*parms))
 		return;
 	parms = mnl_attr_get_payload(attr);
@@ -270,8 +271,9 @@ int tc_get_ingress(struct rtnl *nl, const struct link *link, const struct link *
 	struct tcmsg head = { .tcm_ifindex = link->index, .tcm_parent = TC_HANDLE_INGRESS };
 	struct ingress_search search = { .to = to->index };
 	struct tc_qdisc hook;
+	int r;
 
-	int r = tc_get_qdisc(nl, link, TC_H_INGRESS, &hook, e);
+	r = tc_get_qdisc(nl, link, TC_H_INGRESS, &hook, e);
 	if (r < 0)
 		return r;
 	if (*hook.kind) {

@@ -49,7 +49,9 @@ struct pod_links {
 
 static int links_open(struct pod_links *links, const struct hw_call *call, struct hw_err *e)
 {
-	int r = netns_open(call->netns, &links->netns_fd, e);
+	int r;
+
+	r = netns_open(call->netns, &links->netns_fd, e);
 	if (r < 0)
 		return err_ctx(e, "failed to open netns \"%s\"", call->netns);
 	r = rtnl_open(links->netns_fd, &links->pod_nl, e);
@@ -75,8 +77,9 @@ static int find_pod_link(struct pod_links *links, const struct hw_call *call, st
 static int find_peer(struct pod_links *links, const struct hw_result *result, struct hw_err *e)
 {
 	struct link host;
+	int r;
 
-	int r = link_find_index(links->nl, links->pod.parent, &host, e);
+	r = link_find_index(links->nl, links->pod.parent, &host, e);
 	if (r < 0)
 		return r;
 	if (r == 0 || host.parent != links->pod.index)
@@ -105,10 +108,11 @@ static int find_tap(struct pod_links *links, const struct hw_result *result, str
 {
 	for (size_t i = 0; i < result->n_ifaces; i++) {
 		struct link link;
+		int r;
 
 		if (!str_empty(result->ifaces[i].sandbox) || str_empty(result->ifaces[i].name))
 			continue;
-		int r = link_find(links->nl, result->ifaces[i].name, &link, e);
+		r = link_find(links->nl, result->ifaces[i].name, &link, e);
 		if (r < 0)
 			return r;
 		if (r == 0 || !is_tap_of_pod(&link, &links->pod))
@@ -125,10 +129,11 @@ static int find_tap(struct pod_links *links, const struct hw_result *result, str
 static int find_host_link(struct pod_links *links, const struct hw_call *call, struct hw_err *e)
 {
 	struct hw_err why;
+	int r;
 
 	if (!call->prev->n_ifaces)
 		return err_text(e, -EINVAL, "no interfaces provided");
-	int r = find_pod_link(links, call, &why);
+	r = find_pod_link(links, call, &why);
 	if (r < 0 && r != -ENODEV) {
 		*e = why;
 		return r;
@@ -182,10 +187,11 @@ static int delete_on_host(const struct bandwidth_record *record, struct hw_err *
 	struct tc_ingress ingress;
 	struct link host, ifb = { 0 };
 	char mac[HW_MAC_TEXT];
+	int r;
 
 	if (!record->host_index)
 		return 0;
-	int r = rtnl_open(-1, &nl, e);
+	r = rtnl_open(-1, &nl, e);
 	if (r < 0)
 		return r;
 	r = delete_shape(nl, str_or(record->host, ""), record->host_index, e);
@@ -213,10 +219,11 @@ static int delete_in_pod(const struct hw_call *call, const struct bandwidth_reco
 {
 	AUTO(rtnl_close) struct rtnl *nl = NULL;
 	autoclose int fd = -1;
+	int r;
 
 	if (!record->pod_index)
 		return 0;
-	int r = netns_find(call->netns, &fd, e);
+	r = netns_find(call->netns, &fd, e);
 	if (r <= 0)
 		return r;
 	r = rtnl_open(fd, &nl, e);
@@ -229,9 +236,10 @@ static int delete_limits(const struct hw_call *call, const struct bandwidth_reco
 			 struct hw_err *e)
 {
 	struct hw_err why;
+	int first, r;
 
-	int first = delete_on_host(record, e);
-	int r = delete_in_pod(call, record, &why);
+	first = delete_on_host(record, e);
+	r = delete_in_pod(call, record, &why);
 	if (r < 0 && first >= 0)
 		*e = why;
 	return first < 0 ? first : r;
@@ -255,8 +263,9 @@ static int refuse_ingress(const struct pod_links *links, struct hw_err *e)
 {
 	struct link none = { 0 };
 	struct tc_ingress ingress;
+	int r;
 
-	int r = tc_get_ingress(links->nl, &links->host, &none, &ingress, e);
+	r = tc_get_ingress(links->nl, &links->host, &none, &ingress, e);
 	if (r < 0 || !ingress.hook)
 		return r;
 	return err_text(e, -EEXIST, "interface %s already has an ingress qdisc", links->host.name);
@@ -271,12 +280,13 @@ static int record_ifb(struct bandwidth_record *record, const struct pod_links *l
 	const char *parts[] = { call->network, call->container_id, call->ifname };
 	char hex[IFB_DIGITS + 1];
 	struct link found;
+	int r;
 
 	hash_parts(parts, ARRAY_SIZE(parts), IFB_DIGITS, hex);
 	record->ifb_mac =
 		str_printf("02:%.2s:%.2s:%.2s:%.2s:%.2s", hex, hex + 2, hex + 4, hex + 6, hex + 8);
 	record->ifb = upstream_ifb_name(call);
-	int r = link_find(links->nl, record->ifb, &found, e);
+	r = link_find(links->nl, record->ifb, &found, e);
 	if (r <= 0)
 		return r;
 	free(record->ifb);
@@ -314,6 +324,7 @@ static int limit_egress(const struct bandwidth_record *record, const struct band
 				.up = true };
 	struct tc_shape egress;
 	struct link ifb;
+	int r;
 
 	if (!b->egress.rate)
 		return 0;
@@ -322,7 +333,7 @@ static int limit_egress(const struct bandwidth_record *record, const struct band
 		tc_put_shape(links->pod_nl, &links->pod, &egress);
 		return rtnl_commit(links->pod_nl, e);
 	}
-	int r = hw_mac_parse(record->ifb_mac, &new.mac, e);
+	r = hw_mac_parse(record->ifb_mac, &new.mac, e);
 	if (r < 0)
 		return r;
 	link_put_new(links->nl, &new);
@@ -341,9 +352,10 @@ static int apply_limits(const struct bandwidth_record *record, const struct band
 {
 	if (b->ingress.rate) {
 		struct tc_shape ingress = bandwidth_ingress(b, &links->host);
+		int r;
 
 		tc_put_shape(links->nl, &links->host, &ingress);
-		int r = rtnl_commit(links->nl, e);
+		r = rtnl_commit(links->nl, e);
 		if (r < 0)
 			return r;
 	}
@@ -355,8 +367,9 @@ static int bandwidth_add(struct hw_call *call, struct hw_err *e)
 	AUTO(links_close) struct pod_links links = POD_LINKS_NONE;
 	AUTO(bandwidth_done) struct bandwidth b = { 0 };
 	const struct bandwidth_record *record = call->created;
+	int r;
 
-	int r = bandwidth_init(&b, call->conf, e);
+	r = bandwidth_init(&b, call->conf, e);
 	if (r >= 0 && !call->prev)
 		r = err_text(e, -EINVAL, "must be called as chained plugin");
 	if (r < 0)
@@ -409,8 +422,9 @@ static int check_egress_by_ifb(const struct hw_call *call, const struct bandwidt
 {
 	struct tc_ingress ingress;
 	struct link ifb;
+	int r;
 
-	int r = link_find(links->nl, name, &ifb, e);
+	r = link_find(links->nl, name, &ifb, e);
 	if (r < 0)
 		return r;
 	if (r == 0)
@@ -434,8 +448,9 @@ static int bandwidth_check(struct hw_call *call, struct hw_err *e)
 	const struct bandwidth_record *record = call->created;
 	autofree char *ifb = NULL;
 	struct tc_shape shape;
+	int r;
 
-	int r = bandwidth_init(&b, call->conf, e);
+	r = bandwidth_init(&b, call->conf, e);
 	if (r < 0)
 		return r;
 	if (!call->prev)
@@ -470,12 +485,13 @@ static int bandwidth_del(struct hw_call *call, struct hw_err *e)
 	autofree char *name = upstream_ifb_name(call);
 	AUTO(rtnl_close) struct rtnl *nl = NULL;
 	struct link ifb;
+	int r;
 
 	if (call->recorded)
 		return delete_limits(call, call->created, e);
 	/* Delete the ifb that upstream's plugin created. The kernel deletes the plugin's qdiscs
 	 * together with the links. */
-	int r = rtnl_open(-1, &nl, e);
+	r = rtnl_open(-1, &nl, e);
 	if (r < 0)
 		return r;
 	r = link_find(nl, name, &ifb, e);

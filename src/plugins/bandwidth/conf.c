@@ -84,8 +84,9 @@ static int set_limit(struct bandwidth_limit *limit, int64_t rate, int64_t burst,
 
 static int set_limits(struct bandwidth *b, const struct bandwidth_keys *keys, struct hw_err *e)
 {
-	int r = set_limit(&b->ingress, keys->ingress_rate, keys->ingress_burst, e);
+	int r;
 
+	r = set_limit(&b->ingress, keys->ingress_rate, keys->ingress_burst, e);
 	return r < 0 ? r : set_limit(&b->egress, keys->egress_rate, keys->egress_burst, e);
 }
 
@@ -132,9 +133,10 @@ int bandwidth_init(struct bandwidth *b, const struct bandwidth_conf *conf, struc
 	const struct bandwidth_keys *runtime = &conf->runtime.bandwidth, *keys = &conf->keys;
 	const char *egress = str_empty(runtime->egress) ? keys->egress : runtime->egress;
 	bool has_subnets = runtime->shaped.n || runtime->unshaped.n;
+	int r;
 
 	*b = (struct bandwidth){ 0 };
-	int r = set_limits(b, keys, e);
+	r = set_limits(b, keys, e);
 	if (r < 0)
 		return r;
 	r = set_limits(b, runtime, e);

@@ -65,8 +65,9 @@ static int allocate_addresses(struct hw_call *call, struct rtnl *nl, const struc
 	const struct bridge_conf *conf = call->conf;
 	struct hw_result *result = call->result;
 	char text[HW_PREFIX_TEXT];
+	int r;
 
-	int r = ipam_add(call, &conf->ipam, POD_IFACE, e);
+	r = ipam_add(call, &conf->ipam, POD_IFACE, e);
 	if (r < 0 || !result->n_ips || !bridge_conf_is_gateway(conf))
 		return r;
 	for (size_t i = 0; i < result->n_ips; i++) {
@@ -108,8 +109,9 @@ static int connect_pod(struct hw_call *call, struct pod_link *l, const struct li
 		.notify = true,
 	};
 	struct link bridge_now;
+	int r;
 
-	int r = pod_link_create(l, call, &link_options, e);
+	r = pod_link_create(l, call, &link_options, e);
 	if (r < 0)
 		return r;
 	r = bridge_vlan_configure(l->nl, conf, &l->host, e);
@@ -140,8 +142,9 @@ static int bridge_add(struct hw_call *call, struct hw_err *e)
 	struct pod_link_record *record = call->created;
 	struct link bridge, vlan_gateway = { 0 };
 	struct hw_mac mac;
+	int r;
 
-	int r = bridge_conf_check(conf, e);
+	r = bridge_conf_check(conf, e);
 	if (r < 0)
 		return r;
 	r = bridge_conf_mac(call, &mac, e);
@@ -185,6 +188,7 @@ static int check_bridge(struct rtnl *nl, const struct hw_call *call, struct link
 	const struct pod_link_record *record = call->created;
 	const struct hw_iface *iface = NULL;
 	bool promisc;
+	int r;
 
 	for (size_t i = 0; !iface && i < call->prev->n_ifaces; i++)
 		if (str_equal(call->prev->ifaces[i].name, conf->bridge) &&
@@ -192,7 +196,7 @@ static int check_bridge(struct rtnl *nl, const struct hw_call *call, struct link
 			iface = &call->prev->ifaces[i];
 	if (!iface)
 		return err_text(e, -EINVAL, "prevResult has no bridge %s", conf->bridge);
-	int r = bridge_find(nl, conf->bridge, ret_bridge, e);
+	r = bridge_find(nl, conf->bridge, ret_bridge, e);
 	if (r < 0)
 		return r;
 	if (r == 0)
@@ -243,8 +247,9 @@ static int check_gateways(struct rtnl *nl, const struct bridge_conf *conf,
 	AUTO(addr_list_done) struct addr_list list = { 0 };
 	struct link link = *bridge;
 	char text[HW_PREFIX_TEXT];
+	int r;
 
-	int r = conf->vlan ? bridge_vlan_check_gateway(nl, conf, bridge, &link, e) : 0;
+	r = conf->vlan ? bridge_vlan_check_gateway(nl, conf, bridge, &link, e) : 0;
 	if (r >= 0)
 		r = addr_get(nl, &link, AF_UNSPEC, &list, e);
 	for (size_t i = 0; r >= 0 && i < prev->n_ips; i++) {
@@ -261,6 +266,7 @@ static int check_gateways(struct rtnl *nl, const struct bridge_conf *conf,
 static int check_pod(const struct pod_link *l, const struct hw_call *call, struct hw_err *e)
 {
 	const struct bridge_conf *conf = call->conf;
+	int r;
 
 	if (str_empty(conf->ipam.type)) {
 		if (!conf->disable_container_interface && !(l->pod.flags & IFF_UP))
@@ -268,7 +274,7 @@ static int check_pod(const struct pod_link *l, const struct hw_call *call, struc
 					l->pod.name);
 		return 0;
 	}
-	int r = iface_check(l->pod_nl, &l->pod, call->prev, e);
+	r = iface_check(l->pod_nl, &l->pod, call->prev, e);
 	if (r < 0)
 		return r;
 	r = pod_check_sysctl(l, call, AF_INET, "arp_notify", "1", e);
@@ -290,8 +296,9 @@ static int bridge_check(struct hw_call *call, struct hw_err *e)
 	const struct bridge_conf *conf = call->conf;
 	struct pod_rules rules = bridge_conf_rules(conf);
 	struct link bridge;
+	int r;
 
-	int r = bridge_conf_check(conf, e);
+	r = bridge_conf_check(conf, e);
 	if (r < 0)
 		return r;
 	r = ipam_delegate(call, &conf->ipam, "CHECK", e);
@@ -337,8 +344,9 @@ static int bridge_status(struct hw_call *call, struct hw_err *e)
 	const struct bridge_conf *conf = call->conf;
 	struct pod_rules rules = bridge_conf_rules(conf);
 	struct link bridge;
+	int r;
 
-	int r = bridge_conf_check(conf, e);
+	r = bridge_conf_check(conf, e);
 	if (r < 0)
 		return r;
 	r = rtnl_open(-1, &nl, e);

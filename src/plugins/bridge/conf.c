@@ -100,6 +100,7 @@ int bridge_conf_check(const struct bridge_conf *conf, struct hw_err *e)
 {
 	struct pod_rules rules = bridge_conf_rules(conf);
 	struct hw_err why;
+	int r;
 
 	if (name_check_ifname(conf->bridge, &why) < 0)
 		return err_cni(e, HW_CNI_INVALID_CONFIG, "invalid bridge name \"%s\": %s",
@@ -112,7 +113,7 @@ int bridge_conf_check(const struct bridge_conf *conf, struct hw_err *e)
 		return err_cni(e, HW_CNI_INVALID_CONFIG,
 			       "invalid VLAN ID %d (must be between 0 and %d)", conf->vlan,
 			       BRIDGE_VLAN_MAX);
-	int r = bridge_vlan_check_conf(conf, e);
+	r = bridge_vlan_check_conf(conf, e);
 	if (r < 0)
 		return r;
 	if (conf->hairpin && conf->promisc)
@@ -131,12 +132,14 @@ bool bridge_conf_is_gateway(const struct bridge_conf *conf)
 
 int bridge_conf_mac(const struct hw_call *call, struct hw_mac *ret_mac, struct hw_err *e)
 {
+	int r;
+
 	static const char *const keys[] = { "MAC", NULL };
 	AUTO(hw_strings_free) struct hw_strings values = { 0 };
 	const struct bridge_conf *conf = call->conf;
 	struct hw_mac mac = { 0 };
 
-	int r = hw_args_parse(call->args, keys, &values, e);
+	r = hw_args_parse(call->args, keys, &values, e);
 	if (r < 0)
 		return r;
 	const char *text = values.v[0];

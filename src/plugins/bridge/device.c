@@ -40,12 +40,13 @@ static int create_bridge(struct rtnl *nl, const struct bridge_conf *conf, struct
 		.mtu = conf->mtu > 0 ? (uint32_t)conf->mtu : 0,
 		.data.bridge.vlan_filtering = bridge_vlan_wanted(conf),
 	};
+	int created, r;
 
-	int r = host_object_record("bridge", conf->bridge, NULL, e);
+	r = host_object_record("bridge", conf->bridge, NULL, e);
 	if (r < 0)
 		return r;
 	link_put_new(nl, &new);
-	int created = rtnl_commit(nl, e);
+	created = rtnl_commit(nl, e);
 	if (created < 0 && created != -EEXIST)
 		return err_ctx(e, "could not add \"%s\"", conf->bridge);
 	r = bridge_find(nl, conf->bridge, ret_bridge, e);
@@ -61,7 +62,9 @@ static int create_bridge(struct rtnl *nl, const struct bridge_conf *conf, struct
 
 int bridge_find(struct rtnl *nl, const char *name, struct link *ret_bridge, struct hw_err *e)
 {
-	int r = link_find(nl, name, ret_bridge, e);
+	int r;
+
+	r = link_find(nl, name, ret_bridge, e);
 	if (r > 0 && !str_equal(ret_bridge->kind, "bridge"))
 		return err_text(e, -EEXIST, "\"%s\" already exists but is not a bridge", name);
 	return r;
@@ -72,8 +75,9 @@ int bridge_ensure(struct rtnl *nl, const struct bridge_conf *conf, struct link *
 {
 	struct hw_err ignored;
 	bool created = false;
+	int r;
 
-	int r = bridge_find(nl, conf->bridge, ret_bridge, e);
+	r = bridge_find(nl, conf->bridge, ret_bridge, e);
 	if (r == 0) {
 		r = create_bridge(nl, conf, ret_bridge, e);
 		created = r > 0;
@@ -107,8 +111,9 @@ static int ensure_address(struct rtnl *nl, const struct bridge_conf *conf, const
 {
 	AUTO(addr_list_done) struct addr_list list = { 0 };
 	char text[HW_PREFIX_TEXT];
+	int r;
 
-	int r = addr_get(nl, link, wanted->ip.family, &list, e);
+	r = addr_get(nl, link, wanted->ip.family, &list, e);
 	if (r < 0 || addr_list_has(&list, wanted))
 		return r;
 	for (size_t i = 0; i < list.n; i++) {

@@ -114,10 +114,11 @@ int bridge_vlan_configure(struct rtnl *nl, const struct bridge_conf *conf, const
 			  struct hw_err *e)
 {
 	AUTO(bridge_vlan_list_done) struct bridge_vlan_list list = { 0 }, wanted = { 0 };
+	int r;
 
 	if (!conf->vlan && !conf->trunk.n)
 		return 0;
-	int r = bridge_vlan_get(nl, port, &list, e);
+	r = bridge_vlan_get(nl, port, &list, e);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < list.n && !conf->preserve_default_vlan; i++)
@@ -134,10 +135,11 @@ int bridge_vlan_check(struct rtnl *nl, const struct bridge_conf *conf, const str
 {
 	AUTO(bridge_vlan_list_done) struct bridge_vlan_list list = { 0 }, wanted = { 0 };
 	unsigned n_carried = 0, n_wanted = 0;
+	int r;
 
 	if (!conf->vlan && !conf->trunk.n)
 		return 0;
-	int r = bridge_vlan_get(nl, port, &list, e);
+	r = bridge_vlan_get(nl, port, &list, e);
 	if (r < 0)
 		return r;
 	collect_wanted(conf, &wanted);
@@ -176,10 +178,11 @@ static int create_gateway(struct rtnl *nl, const struct bridge_conf *conf, const
 	struct link port = { 0 };
 	struct link_new peer = { .name = port.name, .mtu = bridge->mtu };
 	struct link_new new = { .name = name, .kind = "veth", .peer = &peer, .mtu = bridge->mtu };
+	int r;
 
 	hash_parts(parts, ARRAY_SIZE(parts), NAME_DIGITS, hex);
 	snprintf(port.name, sizeof(port.name), "veth%s", hex);
-	int r = host_object_record("veth", name, NULL, e);
+	r = host_object_record("veth", name, NULL, e);
 	if (r < 0)
 		return r;
 	link_put_new(nl, &new);
@@ -194,6 +197,8 @@ static int create_gateway(struct rtnl *nl, const struct bridge_conf *conf, const
 static int connect_gateway(struct rtnl *nl, const struct bridge_conf *conf,
 			   const struct link *bridge, const struct link *gateway, struct hw_err *e)
 {
+	int r;
+
 	/* The port carries only the VLAN "vlan", not the trunk. */
 	struct bridge_conf only = { .vlan = conf->vlan,
 				    .preserve_default_vlan = conf->preserve_default_vlan };
@@ -202,7 +207,7 @@ static int connect_gateway(struct rtnl *nl, const struct bridge_conf *conf,
 
 	if (!str_equal(gateway->kind, "veth") || !gateway->parent || gateway->parent_nsid >= 0)
 		return 0;
-	int r = link_get_index(nl, gateway->parent, &port, e);
+	r = link_get_index(nl, gateway->parent, &port, e);
 	if (r < 0)
 		return r;
 	if (!port.master)
@@ -221,8 +226,9 @@ int bridge_vlan_ensure_gateway(struct rtnl *nl, const struct bridge_conf *conf,
 			       const struct link *bridge, struct link *ret_link, struct hw_err *e)
 {
 	autofree char *name = format_gateway_name(conf);
+	int r;
 
-	int r = link_find(nl, name, ret_link, e);
+	r = link_find(nl, name, ret_link, e);
 	if (r < 0)
 		return r;
 	if (r == 0) {
@@ -244,13 +250,15 @@ int bridge_vlan_ensure_gateway(struct rtnl *nl, const struct bridge_conf *conf,
 int bridge_vlan_check_gateway(struct rtnl *nl, const struct bridge_conf *conf,
 			      const struct link *bridge, struct link *ret_link, struct hw_err *e)
 {
+	int r;
+
 	/* Allow other VLANs: the port of a gateway link that upstream's plugin created carries
 	 * more. */
 	struct bridge_conf only = { .vlan = conf->vlan, .preserve_default_vlan = true };
 	autofree char *name = format_gateway_name(conf);
 	struct link port = { 0 };
 
-	int r = link_find(nl, name, ret_link, e);
+	r = link_find(nl, name, ret_link, e);
 	if (r < 0)
 		return r;
 	if (r == 0)

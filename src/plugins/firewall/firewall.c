@@ -113,10 +113,11 @@ static void record_addresses(struct firewall_record *record, const struct hw_res
 static int choose_firewalld(const struct firewall_conf *conf, struct hw_err *e)
 {
 	AUTO(firewalld_close) struct firewalld *firewalld = NULL;
+	int r;
 
 	if (str_equal(conf->backend, "iptables"))
 		return 0;
-	int r = firewalld_open(&firewalld, e);
+	r = firewalld_open(&firewalld, e);
 	if (r < 0 || !str_equal(conf->backend, "firewalld"))
 		return r;
 	return firewalld ? 1
@@ -130,6 +131,7 @@ static int record_bridge(struct firewall_record *record, const struct firewall_c
 {
 	AUTO(rtnl_close) struct rtnl *nl = NULL;
 	struct link link;
+	int r;
 
 	if (str_empty(conf->policy) || str_equal(conf->policy, "open"))
 		return 0;
@@ -138,7 +140,7 @@ static int record_bridge(struct firewall_record *record, const struct firewall_c
 			       "interface needs to be set for ingress policy \"%s\", make sure to "
 			       "chain \"firewall\" plugin with \"bridge\"",
 			       conf->policy);
-	int r = rtnl_open(-1, &nl, e);
+	r = rtnl_open(-1, &nl, e);
 	if (r >= 0)
 		r = link_get(nl, str_or(prev->ifaces[0].name, ""), &link, e);
 	if (r < 0)
@@ -153,8 +155,9 @@ static int fill_record(struct hw_call *call, struct hw_err *e)
 {
 	const struct firewall_conf *conf = call->conf;
 	struct firewall_record *record = call->created;
+	int r;
 
-	int r = check_conf(conf, e);
+	r = check_conf(conf, e);
 	if (r < 0)
 		return r;
 	if (!call->prev)
@@ -178,11 +181,12 @@ static int delete_stale_policy(struct hw_call *call, struct hw_err *e)
 {
 	const struct firewall_record *record = call->created;
 	AUTO(nft_close) struct nft *nft = NULL;
+	int r;
 
 	if (!call->prev->n_ifaces || !str_empty(call->prev->ifaces[0].sandbox) ||
 	    str_empty(call->prev->ifaces[0].name))
 		return 0;
-	int r = nft_open(&nft, e);
+	r = nft_open(&nft, e);
 	return r < 0 ? r
 		     : firewall_policy_delete_stale(nft, call, call->prev->ifaces[0].name,
 						    record->policy, e);
@@ -190,8 +194,9 @@ static int delete_stale_policy(struct hw_call *call, struct hw_err *e)
 
 static int firewall_add(struct hw_call *call, struct hw_err *e)
 {
-	int r = fill_record(call, e);
+	int r;
 
+	r = fill_record(call, e);
 	if (r < 0)
 		return r;
 	r = hw_record_save(call, e);
@@ -224,6 +229,8 @@ static int record_owned_address(void *ctx, const struct nft_elem *elem, struct h
 
 static int firewall_del(struct hw_call *call, struct hw_err *e)
 {
+	int r;
+
 	static const char *const sets[] = { "allow4", "allow6", "protected", "samebridge",
 					    "isolated" };
 	const struct firewall_conf *conf = call->conf;
@@ -243,7 +250,7 @@ static int firewall_del(struct hw_call *call, struct hw_err *e)
 	if (choose_firewalld(conf, &ignored) > 0)
 		record->zone = str_copy(conf->zone);
 	nft_owner(call->network, call->container_id, call->ifname, owner);
-	int r = nft_open(&nft, e);
+	r = nft_open(&nft, e);
 	for (size_t i = 0; r >= 0 && i < 2; i++)
 		r = nft_list(nft, NFT_INET, sets[i], record_owned_address, &owned, e);
 	if (r >= 0)
@@ -262,8 +269,9 @@ static int firewall_check(struct hw_call *call, struct hw_err *e)
 {
 	AUTO(nft_close) struct nft *nft = NULL;
 	char text[HW_IP_TEXT];
+	int r;
 
-	int r = check_conf(call->conf, e);
+	r = check_conf(call->conf, e);
 	if (r < 0)
 		return r;
 	if (!call->prev)
@@ -301,8 +309,9 @@ static int firewall_status(struct hw_call *call, struct hw_err *e)
 	AUTO(nft_close) struct nft *nft = NULL;
 	bool has_ipv6 = false; /* at least one pod has an IPv6 address */
 	int runs = 0;
+	int r;
 
-	int r = check_conf(conf, e);
+	r = check_conf(conf, e);
 	if (r >= 0 && !str_equal(conf->backend, "iptables"))
 		r = runs = firewalld_open(&firewalld, e);
 	if (r < 0)

@@ -89,9 +89,10 @@ static int call_method(struct firewalld *firewalld, const char *interface, const
 	const char *path = is_firewalld ? PATH : "/org/freedesktop/DBus";
 	sd_bus_error error = { 0 };
 	sd_bus_message *reply = NULL;
+	int r;
 
-	int r = firewalld->call_method(firewalld->bus, name, path, interface, method, &error,
-				       &reply, second ? "ss" : "s", first, second);
+	r = firewalld->call_method(firewalld->bus, name, path, interface, method, &error, &reply,
+				   second ? "ss" : "s", first, second);
 	if (r >= 0 && ret_answer)
 		r = firewalld->read(reply, "b", ret_answer);
 	if (r < 0)
@@ -105,13 +106,14 @@ int firewalld_open(struct firewalld **ret_firewalld, struct hw_err *e)
 {
 	AUTO(firewalld_close) struct firewalld *firewalld = NULL;
 	int owned = 0;
+	int r;
 
 	*ret_firewalld = NULL;
 	/* sd-bus and upstream's D-Bus library both use this variable. */
 	if (str_empty(getenv("DBUS_SYSTEM_BUS_ADDRESS")) && access(BUS_SOCKET, F_OK) < 0)
 		return 0;
 	firewalld = mem_new(sizeof(*firewalld));
-	int r = library_open(LIBRARY, symbols, firewalld, &firewalld->handle, e);
+	r = library_open(LIBRARY, symbols, firewalld, &firewalld->handle, e);
 	if (r < 0)
 		return err_ctx(e,
 			       "check whether firewalld is running (not needed with \"backend\": "
@@ -157,10 +159,12 @@ static char *format_source(const struct hw_ip *ip)
 int firewalld_add(struct firewalld *firewalld, const char *zone, const struct hw_ip *ip,
 		  struct hw_err *e)
 {
+	int r;
+
 	static const char *const accepted[] = { "ZONE_ALREADY_SET", NULL };
 	autofree char *address = format_source(ip);
 
-	int r = call_method(firewalld, NAME ".zone", "addSource", zone, address, NULL, e);
+	r = call_method(firewalld, NAME ".zone", "addSource", zone, address, NULL, e);
 	if (r >= 0 || has_code(e, accepted))
 		return 0;
 	return err_ctx(e, "failed to add the address %s to %s zone", address, zone);
@@ -169,11 +173,13 @@ int firewalld_add(struct firewalld *firewalld, const char *zone, const struct hw
 int firewalld_remove(struct firewalld *firewalld, const char *zone, const struct hw_ip *ip,
 		     struct hw_err *e)
 {
+	int r;
+
 	static const char *const accepted[] = { "UNKNOWN_SOURCE", "NOT_ENABLED", "ZONE_CONFLICT",
 						"INVALID_ZONE", NULL };
 	autofree char *address = format_source(ip);
 
-	int r = call_method(firewalld, NAME ".zone", "removeSource", zone, address, NULL, e);
+	r = call_method(firewalld, NAME ".zone", "removeSource", zone, address, NULL, e);
 	if (r >= 0 || has_code(e, accepted))
 		return 0;
 	return err_ctx(e, "failed to remove the address %s from %s zone", address, zone);
@@ -184,8 +190,9 @@ int firewalld_check(struct firewalld *firewalld, const char *zone, const struct 
 {
 	autofree char *address = format_source(ip);
 	int found = 0;
+	int r;
 
-	int r = call_method(firewalld, NAME ".zone", "querySource", zone, address, &found, e);
+	r = call_method(firewalld, NAME ".zone", "querySource", zone, address, &found, e);
 	if (r < 0)
 		return err_ctx(e, "failed to find the address %s in %s zone", address, zone);
 	if (!found)

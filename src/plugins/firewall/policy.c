@@ -69,12 +69,13 @@ static int search_record(void *ctx, const struct record *r, struct hw_err *e)
 	struct policy_search *search = ctx;
 	const struct hw_call *call = search->call;
 	struct firewall_record record = { 0 };
+	int decoded;
 
 	if (!r->created ||
 	    (str_equal(r->network, call->network) &&
 	     str_equal(r->container_id, call->container_id) && str_equal(r->ifname, call->ifname)))
 		return 0;
-	int decoded =
+	decoded =
 		hw_field_decode(firewall_record_fields, r->created, strlen(r->created), &record, e);
 	for (size_t i = 0; decoded >= 0 && i < ARRAY_SIZE(policies); i++)
 		search->found[i] |= str_equal(record.bridge, search->bridge) &&
@@ -112,6 +113,7 @@ int firewall_policy_delete_stale(struct nft *nft, const struct hw_call *call, co
 	struct policy_search first = { .call = call, .bridge = bridge },
 			     second = { call, bridge, { true, true }, { 0 } };
 	struct nft_elem found;
+	int r;
 
 	/* The candidates are the other policies for which the bridge has elements. */
 	for (size_t i = 0; i < ARRAY_SIZE(policies); i++) {
@@ -119,7 +121,7 @@ int firewall_policy_delete_stale(struct nft *nft, const struct hw_call *call, co
 
 		if (str_equal(policies[i], policy))
 			continue;
-		int r = nft_get(nft, &elem, &found, e);
+		r = nft_get(nft, &elem, &found, e);
 		if (r < 0)
 			return r;
 		first.candidate[i] = r > 0;
@@ -129,7 +131,7 @@ int firewall_policy_delete_stale(struct nft *nft, const struct hw_call *call, co
 	find_stale(&deleted, &first, policy);
 	if (!deleted.n)
 		return 0;
-	int r = nft_del(nft, deleted.v, deleted.n, "", e);
+	r = nft_del(nft, deleted.v, deleted.n, "", e);
 	if (r < 0)
 		return r;
 

@@ -59,17 +59,19 @@ static int has_mark_chain(struct nft *nft, int bit, struct hw_err *e)
 	char chain[NFT_NAME];
 	struct nft_chain_ref place = { NFPROTO_INET, "hawser", chain };
 	unsigned rules = 0;
+	int r;
 
 	mark_chain(bit, chain);
-	int r = nft_rule_each(nft, &place, nft_rule_count, &rules, e);
+	r = nft_rule_each(nft, &place, nft_rule_count, &rules, e);
 	return r < 0 ? r : rules > 0;
 }
 
 static int create_mark_chain(struct nft *nft, int bit, struct hw_err *e)
 {
 	char chain[NFT_NAME];
+	int r;
 
-	int r = nft_load(nft, NFT_INET, e);
+	r = nft_load(nft, NFT_INET, e);
 	if (r >= 0)
 		r = has_mark_chain(nft, bit, e);
 	if (r != 0)
@@ -102,14 +104,16 @@ static int add_forward_rules(struct nft *nft, const struct forward *forward, con
 	autofree char *rules = str_printf("%s %s %d", family, forward->admin, bit);
 	autofree char *chain = str_printf("%s FORWARD", family);
 	bool no_chain = false;
+	int r;
 
-	int r = forward_has_rules(nft, forward, &no_chain, e);
+	r = forward_has_rules(nft, forward, &no_chain, e);
 	if (r != 0)
 		return r;
 	if (no_chain)
 		r = host_object_record(HOST_OBJECT_FORWARD, chain, NULL, e);
-	if (r >= 0)
-		r = host_object_record(HOST_OBJECT_IPTABLES, rules, NULL, e);
+	if (r < 0)
+		return r;
+	r = host_object_record(HOST_OBJECT_IPTABLES, rules, NULL, e);
 	return r < 0 ? r : forward_add_rules(nft, forward, e);
 }
 
@@ -121,12 +125,13 @@ static int open_forward(struct nft *nft, const struct nft_elems *elems,
 		struct forward forward = { families[f].family, record->admin, 1U << record->bit,
 					   record->create };
 		bool wanted = false;
+		int r;
 
 		for (size_t i = 0; i < elems->n; i++)
 			wanted |= str_equal(elems->v[i].set, families[f].set);
 		if (!wanted)
 			continue;
-		int r = add_forward_rules(nft, &forward, families[f].name, record->bit, e);
+		r = add_forward_rules(nft, &forward, families[f].name, record->bit, e);
 		if (r < 0)
 			return r;
 	}
@@ -146,8 +151,9 @@ static int refuse_address(void *ctx, const struct nft_elem *elem, struct hw_err 
 static int get_unused_family(struct nft *nft, const char *name, struct hw_err *e)
 {
 	size_t f = str_equal(name, families[0].name) ? 0 : 1;
+	int r;
 
-	int r = nft_list(nft, NFT_INET, families[f].set, refuse_address, NULL, e);
+	r = nft_list(nft, NFT_INET, families[f].set, refuse_address, NULL, e);
 	return r < 0 ? r : families[f].family;
 }
 
@@ -156,13 +162,15 @@ int firewall_host_object_remove(const char *note, struct hw_err *e)
 	AUTO(hw_strings_free) struct hw_strings words = { 0 };
 	AUTO(nft_close) struct nft *nft = NULL;
 	long long bit;
+	int r;
 
 	strings_split(note, ' ', &words);
 	if (words.n != 3 || !str_to_int64(words.v[2], 0, 31, &bit))
 		return 0;
-	int r = nft_open(&nft, e);
-	if (r >= 0)
-		r = get_unused_family(nft, words.v[0], e);
+	r = nft_open(&nft, e);
+	if (r < 0)
+		return r;
+	r = get_unused_family(nft, words.v[0], e);
 	if (r < 0)
 		return r;
 	struct forward forward = { .family = r, .admin = words.v[1], .mark = 1U << bit };
@@ -173,11 +181,13 @@ int firewall_host_chain_remove(const char *note, struct hw_err *e)
 {
 	AUTO(hw_strings_free) struct hw_strings words = { 0 };
 	AUTO(nft_close) struct nft *nft = NULL;
+	int r;
 
 	strings_split(note, ' ', &words);
-	int r = nft_open(&nft, e);
-	if (r >= 0)
-		r = get_unused_family(nft, words.v[0], e);
+	r = nft_open(&nft, e);
+	if (r < 0)
+		return r;
+	r = get_unused_family(nft, words.v[0], e);
 	return r < 0 ? r : forward_remove_chain(nft, r, e);
 }
 
@@ -213,10 +223,11 @@ static int remove_sources(struct nft *nft, const char *owner, const struct firew
 			  struct hw_err *e)
 {
 	AUTO(firewalld_close) struct firewalld *firewalld = NULL;
+	int r;
 
 	if (!record->zone)
 		return 0;
-	int r = firewalld_open(&firewalld, e);
+	r = firewalld_open(&firewalld, e);
 	if (r <= 0)
 		return r;
 	return for_each_source(nft, owner, record, firewalld, firewalld_remove, e);
@@ -229,11 +240,12 @@ int firewall_rules_add(struct hw_call *call, const struct firewall_record *recor
 	AUTO(nft_elems_done) struct nft_elems elems = { 0 };
 	AUTO(nft_close) struct nft *nft = NULL;
 	AUTO(firewalld_close) struct firewalld *firewalld = NULL;
+	int r;
 
 	put_elements(&elems, call, record);
 	if (!elems.n)
 		return 0;
-	int r = nft_open(&nft, e);
+	r = nft_open(&nft, e);
 	if (r < 0)
 		return r;
 	r = create_mark_chain(nft, record->bit, e);
@@ -261,14 +273,15 @@ int firewall_rules_remove(struct hw_call *call, const struct firewall_record *re
 	AUTO(nft_elems_done) struct nft_elems elems = { 0 };
 	AUTO(nft_close) struct nft *nft = NULL;
 	struct hw_err why;
+	int first, r;
 
 	put_elements(&elems, call, record);
 	if (!elems.n)
 		return 0;
-	int r = nft_open(&nft, e);
+	r = nft_open(&nft, e);
 	if (r < 0)
 		return r;
-	int first = remove_sources(nft, elems.owner, record, e);
+	first = remove_sources(nft, elems.owner, record, e);
 	r = nft_del(nft, elems.v, elems.n, elems.owner, &why);
 	if (r < 0 && first >= 0)
 		*e = why;
@@ -281,11 +294,12 @@ int firewall_rules_check(struct hw_call *call, const struct firewall_record *rec
 	AUTO(nft_elems_done) struct nft_elems elems = { 0 };
 	AUTO(nft_close) struct nft *nft = NULL;
 	AUTO(firewalld_close) struct firewalld *firewalld = NULL;
+	int r;
 
 	put_elements(&elems, call, record);
 	if (!elems.n)
 		return 0;
-	int r = nft_open(&nft, e);
+	r = nft_open(&nft, e);
 	if (r < 0)
 		return r;
 	r = nft_check(nft, elems.v, elems.n, elems.owner, e);

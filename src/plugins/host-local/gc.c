@@ -82,8 +82,9 @@ static int find_candidates(struct gc_sweep *s, struct hw_err *e)
 	AUTO(ip_list_done) struct ip_list all = { 0 };
 	struct lease_text t;
 	struct stat st;
+	int r;
 
-	int r = lease_list_all(s->store, &all, e);
+	r = lease_list_all(s->store, &all, e);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < all.n; i++) {
@@ -111,7 +112,9 @@ static int find_index_dir(const struct gc_sweep *s, const struct lease_owner *ow
 	*ret_dir = NULL;
 	for (size_t i = 0; owner->ifname && i < s->dirs.n; i++)
 		for (unsigned n = 0;; n++) {
-			int r = index_get(s->dirs.v[i].fd, owner, n, &found);
+			int r;
+
+			r = index_get(s->dirs.v[i].fd, owner, n, &found);
 			if (r < 0)
 				return err_set(e, r, "read the index of %s", s->store->path);
 			if (r == 0)
@@ -143,12 +146,13 @@ static int release_candidate(struct gc_sweep *s, const struct gc_candidate *c, s
 	const struct index_dir *dir;
 	struct lease_text t;
 	struct stat st;
+	int r;
 
 	if (lease_read(s->store, &c->ip, &t, &st) <= 0 || !t.owner.container_id ||
 	    c->ino != st.st_ino || c->changed.tv_sec != st.st_ctim.tv_sec ||
 	    c->changed.tv_nsec != st.st_ctim.tv_nsec)
 		return 0;
-	int r = find_index_dir(s, &t.owner, &c->ip, &dir, e);
+	r = find_index_dir(s, &t.owner, &c->ip, &dir, e);
 	if (r < 0 || !may_release(s, &t, &c->ip, dir))
 		return r;
 	r = lease_unlink(s->store, &c->ip, e);
@@ -218,8 +222,9 @@ int lease_gc(struct lease_store *store, const struct lease_gc_options *options, 
 	AUTO(gc_sweep_done)
 	struct gc_sweep s = { .store = store, .options = options, .called = time_boot() };
 	struct hw_err failed;
+	int r;
 
-	int r = find_candidates(&s, e);
+	r = find_candidates(&s, e);
 	if (r >= 0)
 		r = index_open_all(store, &s.dirs, e);
 	if (r >= 0)
@@ -284,6 +289,7 @@ int host_local_gc(struct hw_call *call, struct hw_err *e)
 	autofree char *records = str_printf("%s/attachments", state_dir);
 	struct gc_validity v = { call->network, listed, state_dir };
 	struct lease_gc_options options = { call->valid, is_valid, &v };
+	int r;
 
 	for (size_t i = 0; i < call->n_valid; i++) {
 		const char *id = str_or(call->valid[i].container_id, "");
@@ -292,7 +298,7 @@ int host_local_gc(struct hw_call *call, struct hw_err *e)
 		map_set(listed, key, listed);
 		map_set(listed, id, listed);
 	}
-	int r = host_local_open(call, LEASE_READ, &store, e);
+	r = host_local_open(call, LEASE_READ, &store, e);
 	if (r <= 0)
 		return r;
 	r = file_walk(AT_FDCWD, records, add_plugin, &v.plugins, e);

@@ -92,8 +92,9 @@ static int allocate_address(struct allocation *a, size_t set, const struct range
 {
 	struct host_local_undo *undo = a->call->created;
 	char text[HW_IP_TEXT];
+	int r;
 
-	int r = lease_allocate(&a->store, &a->owner, ip, e);
+	r = lease_allocate(&a->store, &a->owner, ip, e);
 	if (r != 0)
 		return r;
 	strings_add(&undo->addresses, hw_ip_format(ip, text));
@@ -114,6 +115,7 @@ static int allocate_requested(struct allocation *a, size_t set, struct hw_err *e
 	char text[HW_IP_TEXT];
 	struct hw_ip ip;
 	size_t i;
+	int r;
 
 	for (i = 0; i < requested->n; i++) {
 		range = range_set_find(&a->pool.sets[set], &requested->v[i]);
@@ -128,7 +130,7 @@ static int allocate_requested(struct allocation *a, size_t set, struct hw_err *e
 	hw_ip_format(&ip, text);
 	if (hw_ip_equal(&ip, &range->gateway))
 		return err_text(e, -EADDRNOTAVAIL, "requested ip %s is subnet's gateway", text);
-	int r = allocate_address(a, set, range, &ip, e);
+	r = allocate_address(a, set, range, &ip, e);
 	if (r <= 0)
 		return r;
 	autofree char *ranges = range_set_format(&a->pool.sets[set]);
@@ -162,6 +164,7 @@ static int allocate_next(struct allocation *a, size_t set, struct hw_err *e)
 static int allocate_any(struct allocation *a, size_t set, struct hw_err *e)
 {
 	char text[HW_IP_TEXT];
+	int r;
 
 	for (size_t i = 0; i < a->held.n; i++)
 		if (range_set_find(&a->pool.sets[set], &a->held.v[i]))
@@ -169,7 +172,7 @@ static int allocate_any(struct allocation *a, size_t set, struct hw_err *e)
 					"%s has been allocated to %s, duplicate allocation is not "
 					"allowed",
 					hw_ip_format(&a->held.v[i], text), a->owner.container_id);
-	int r = allocate_next(a, set, e);
+	r = allocate_next(a, set, e);
 	if (r > 0 && lease_release_stale(&a->store, e) > 0)
 		r = allocate_next(a, set, e);
 	if (r <= 0)
@@ -191,10 +194,11 @@ static int host_local_add(struct hw_call *call, struct hw_err *e)
 	};
 	AUTO(buf_done) struct buf rest = { 0 };
 	char text[HW_IP_TEXT];
+	int r;
 
 	hw_result_free(call->result);
 	call->result = hw_result_new();
-	int r = pool_init(&a.pool, conf, call->args, call->version, e);
+	r = pool_init(&a.pool, conf, call->args, call->version, e);
 	if (r < 0)
 		return r;
 	if (!str_empty(conf->ipam.resolv_conf))
@@ -237,10 +241,11 @@ static int host_local_del(struct hw_call *call, struct hw_err *e)
 	struct lease_owner owner = owner_of(call);
 	bool undoing = str_equal(call->command, "ADD");
 	struct hw_ip ip;
+	int r;
 
 	if (undoing && undo->addresses.n == 0)
 		return 0;
-	int r = host_local_open(call, LEASE_WRITE, &store, e);
+	r = host_local_open(call, LEASE_WRITE, &store, e);
 	if (r <= 0)
 		return r;
 	if (!undoing) {
@@ -271,10 +276,11 @@ static int check_leases(const struct hw_call *call, const struct pool *pool,
 	for (size_t i = 0; call->prev && i < call->prev->n_ips; i++) {
 		const struct hw_ip *ip = &call->prev->ips[i].address.ip;
 		bool in_pool = false;
+		int m;
 
 		for (size_t set = 0; set < pool->n; set++)
 			in_pool = in_pool || range_set_find(&pool->sets[set], ip);
-		int m = in_pool ? lease_match(store, ip, &owner) : LEASE_OWNED;
+		m = in_pool ? lease_match(store, ip, &owner) : LEASE_OWNED;
 		if (m < 0)
 			return err_set(e, m, "host-local: read lease %s", hw_ip_format(ip, text));
 		if (m == LEASE_FREE || m == LEASE_EMPTY)
@@ -293,8 +299,9 @@ static int host_local_check(struct hw_call *call, struct hw_err *e)
 	AUTO(lease_close) struct lease_store store = LEASE_STORE_INIT;
 	AUTO(pool_done) struct pool pool = { 0 };
 	struct lease_owner owner = owner_of(call);
+	int r;
 
-	int r = pool_init(&pool, call->conf, call->args, call->version, e);
+	r = pool_init(&pool, call->conf, call->args, call->version, e);
 	if (r < 0)
 		return r;
 	r = host_local_open(call, LEASE_READ, &store, e);
@@ -354,8 +361,9 @@ static int host_local_status(struct hw_call *call, struct hw_err *e)
 	AUTO(pool_done) struct pool pool = { 0 };
 	AUTO(ip_list_done) struct ip_list leased = { 0 }, stale = { 0 };
 	autofree char *path = str_printf("%s/%s", data_dir_of(call), call->network);
+	int r;
 
-	int r = pool_init(&pool, call->conf, call->args, call->version, e);
+	r = pool_init(&pool, call->conf, call->args, call->version, e);
 	if (r < 0)
 		return r;
 	r = check_writable(path, e);

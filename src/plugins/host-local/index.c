@@ -104,8 +104,9 @@ static int open_entry(void *ctx, const struct file_entry *entry, struct hw_err *
 int index_open_all(const struct lease_store *store, struct index_dirs *ret, struct hw_err *e)
 {
 	struct index_walk w = { .store = store };
+	int r;
 
-	int r = file_walk(store->dir, INDEX_DIR, open_entry, &w, e);
+	r = file_walk(store->dir, INDEX_DIR, open_entry, &w, e);
 	if (r < 0 && r != -ENOENT) {
 		index_close_all(&w.dirs);
 		return r;
@@ -155,8 +156,9 @@ int index_read(int dir, const char *name, struct hw_ip *ret_ip)
 {
 	char target[sizeof(INDEX_TARGET) + HW_IP_TEXT] = "";
 	struct hw_err e;
+	ssize_t len;
 
-	ssize_t len = readlinkat(dir, name, target, sizeof(target) - 1);
+	len = readlinkat(dir, name, target, sizeof(target) - 1);
 	if (len < 0 && errno != EINVAL) /* EINVAL: not a symbolic link */
 		return errno == ENOENT || dir < 0 ? 0 : -errno;
 	*ret_ip = (struct hw_ip){ 0 };
@@ -181,8 +183,10 @@ static int find_entry(int dir, const struct lease_owner *owner, const struct hw_
 	struct hw_ip found;
 
 	for (unsigned n = 0;; n++) {
+		int r;
+
 		index_name(owner, n, ret_name);
-		int r = index_read(dir, ret_name, &found);
+		r = index_read(dir, ret_name, &found);
 		if (r <= 0 || hw_ip_equal(&found, ip))
 			return r;
 	}
@@ -315,8 +319,9 @@ static int64_t read_finished(int dir, const char *name)
 int64_t index_finished_at(int dir, const struct lease_owner *owner, const struct hw_ip *ip)
 {
 	char name[INDEX_NAME];
+	int r;
 
-	int r = find_entry(dir, owner, ip, name);
+	r = find_entry(dir, owner, ip, name);
 	if (r < 0)
 		return time_boot();
 	return r ? read_finished(dir, name) : 0;

@@ -59,8 +59,9 @@ static int check_index(struct lease_store *store, struct hw_err *e)
 {
 	AUTO(index_close_all) struct index_dirs dirs = { 0 };
 	AUTO(ip_list_done) struct ip_list all = { 0 };
+	int r;
 
-	int r = index_open_all(store, &dirs, e);
+	r = index_open_all(store, &dirs, e);
 	if (r < 0)
 		return r;
 	r = lease_list_all(store, &all, e);
@@ -102,8 +103,9 @@ int lease_open(struct lease_store *store, const char *data_dir, const char *netw
 int lease_lock(struct lease_store *store, struct hw_err *e)
 {
 	struct stat st;
+	int r;
 
-	int r = file_lock(store->dir, "lock", true, time_deadline(LEASE_LOCK_MS), &store->lock, e);
+	r = file_lock(store->dir, "lock", true, time_deadline(LEASE_LOCK_MS), &store->lock, e);
 	if (r == -ETIMEDOUT)
 		return err_cni(e, HW_CNI_TRY_AGAIN, "%s: timed out waiting for the lock",
 			       store->path);
@@ -158,6 +160,7 @@ int lease_read(const struct lease_store *store, const struct hw_ip *ip, struct l
 {
 	char name[HW_IP_TEXT];
 	autoclose int fd = -1;
+	ssize_t len;
 
 	ret->owner = (struct lease_owner){ 0 };
 	if (!ip->family)
@@ -168,7 +171,7 @@ int lease_read(const struct lease_store *store, const struct hw_ip *ip, struct l
 		return errno != ENOENT;
 	if (fd < 0)
 		return -errno;
-	ssize_t len = read(fd, ret->text, sizeof(ret->text));
+	len = read(fd, ret->text, sizeof(ret->text));
 	if (len < 0 && errno != EISDIR)
 		return -errno;
 	if (ret_st && fstat(fd, ret_st) < 0)
@@ -182,8 +185,9 @@ int lease_match(const struct lease_store *store, const struct hw_ip *ip,
 		const struct lease_owner *owner)
 {
 	struct lease_text t;
+	int r;
 
-	int r = lease_read(store, ip, &t, NULL);
+	r = lease_read(store, ip, &t, NULL);
 	if (r <= 0)
 		return r < 0 ? r : LEASE_FREE;
 	if (!t.owner.container_id)
@@ -201,8 +205,9 @@ int lease_matches_entry(const struct lease_store *store, const char *entry, cons
 {
 	char hex[INDEX_HASH + 1];
 	struct lease_text t;
+	int r;
 
-	int r = lease_read(store, ip, &t, NULL);
+	r = lease_read(store, ip, &t, NULL);
 	if (r <= 0 || !t.owner.container_id || !t.owner.ifname)
 		return r < 0 ? r : 0;
 	index_hash(&t.owner, hex);
@@ -269,7 +274,9 @@ static int read_failed(const struct lease_store *store, const struct hw_ip *ip, 
 int lease_release(struct lease_store *store, const struct lease_owner *owner,
 		  const struct hw_ip *ip, struct hw_err *e)
 {
-	int r = lease_match(store, ip, owner);
+	int r;
+
+	r = lease_match(store, ip, owner);
 	if (r < 0)
 		return read_failed(store, ip, r, e);
 	if (r != LEASE_OWNED)
@@ -287,12 +294,14 @@ int lease_release(struct lease_store *store, const struct lease_owner *owner,
  * most of the time. */
 int lease_list_all(const struct lease_store *store, struct ip_list *ret_list, struct hw_err *e)
 {
-	int fd = openat(store->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	DIR *d;
 	const struct dirent *entry;
 	struct hw_err not_ip;
 	struct hw_ip ip;
+	int fd;
 
+	fd = openat(store->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	d = fd < 0 ? NULL : fdopendir(fd);
 	if (!d)
 		return err_set(e, -errno, "read %s", store->path);
 	for (errno = 0; (entry = readdir(d)); errno = 0)
@@ -322,11 +331,13 @@ static int scan(const struct lease_store *store, const struct lease_owner *owner
 		struct ip_list *ret_owned, struct ip_list *ret_empty, struct hw_err *e)
 {
 	AUTO(ip_list_done) struct ip_list all = { 0 };
+	int r;
 
-	int r = lease_list_all(store, &all, e);
+	r = lease_list_all(store, &all, e);
 	for (size_t i = 0; r >= 0 && i < all.n; i++) {
-		int m = lease_match(store, &all.v[i], owner);
+		int m;
 
+		m = lease_match(store, &all.v[i], owner);
 		if (m < 0)
 			return read_failed(store, &all.v[i], m, e);
 		if (m == LEASE_OWNED || m == LEASE_ID_ONLY)
@@ -341,8 +352,9 @@ int lease_has_any(const struct lease_store *store, const struct lease_owner *own
 		  struct hw_err *e)
 {
 	AUTO(ip_list_done) struct ip_list owned = { 0 }, empty = { 0 };
+	int r;
 
-	int r = lease_list_owned(store, owner, &owned, e);
+	r = lease_list_owned(store, owner, &owned, e);
 	if (r >= 0 && !owned.n)
 		r = scan(store, owner, &owned, &empty, e);
 	return r < 0 ? r : owned.n > 0;
@@ -393,8 +405,9 @@ static int release_in_all_dirs(const struct lease_store *store, const struct lea
 {
 	AUTO(index_close_all) struct index_dirs dirs = { 0 };
 	int released = 0;
+	int r;
 
-	int r = index_open_all(store, &dirs, e);
+	r = index_open_all(store, &dirs, e);
 	for (size_t i = 0; r >= 0 && i < dirs.n; i++) {
 		r = release_indexed(store, dirs.v[i].fd, owner, ret_unfinished, e);
 		released += r > 0 ? r : 0;
@@ -412,7 +425,9 @@ static int release_matching(const struct lease_store *store, const struct lease_
 	int released = 0;
 
 	for (size_t i = 0; i < list->n; i++) {
-		int r = lease_match(store, &list->v[i], owner);
+		int r;
+
+		r = lease_match(store, &list->v[i], owner);
 		if (r < 0)
 			return read_failed(store, &list->v[i], r, e);
 		if (r != (int)want)
@@ -431,8 +446,9 @@ static int release_matching(const struct lease_store *store, const struct lease_
 static int release_listed(const struct lease_store *store, const struct lease_owner *owner,
 			  const struct ip_list *list, int *released, struct hw_err *e)
 {
-	int r = release_matching(store, owner, list, LEASE_OWNED, e);
+	int r;
 
+	r = release_matching(store, owner, list, LEASE_OWNED, e);
 	if (r < 0)
 		return r;
 	*released += r;
@@ -448,11 +464,12 @@ int lease_release_all(struct lease_store *store, const struct lease_owner *owner
 {
 	AUTO(ip_list_done) struct ip_list owned = { 0 }, empty = { 0 };
 	bool unfinished = false;
+	int released, r;
 
-	int released = release_in_all_dirs(store, owner, &unfinished, e);
+	released = release_in_all_dirs(store, owner, &unfinished, e);
 	if (released < 0)
 		return released;
-	int r = release_listed(store, owner, known, &released, e);
+	r = release_listed(store, owner, known, &released, e);
 	if (r < 0)
 		return r;
 	if (!unfinished && (store->index_complete || (known->n > 0 && released)))
@@ -497,8 +514,9 @@ static int add_stale(void *ctx, const struct file_entry *entry, struct hw_err *e
 int lease_list_stale(const struct lease_store *store, struct ip_list *ret_list, struct hw_err *e)
 {
 	AUTO(index_close_all) struct index_dirs dirs = { 0 };
+	int r;
 
-	int r = index_open_all(store, &dirs, e);
+	r = index_open_all(store, &dirs, e);
 	for (size_t i = 0; r >= 0 && i < dirs.n; i++) {
 		struct stale_walk w = { store, dirs.v[i].fd, ret_list };
 
@@ -519,8 +537,9 @@ int lease_release_stale(struct lease_store *store, struct hw_err *e)
 {
 	AUTO(index_close_all) struct index_dirs dirs = { 0 };
 	AUTO(ip_list_done) struct ip_list list = { 0 };
+	int r;
 
-	int r = lease_list_stale(store, &list, e);
+	r = lease_list_stale(store, &list, e);
 	for (size_t i = 0; r >= 0 && i < list.n; i++)
 		r = lease_unlink(store, &list.v[i], e);
 	if (r >= 0)
@@ -539,9 +558,10 @@ struct hw_ip lease_last_reserved(const struct lease_store *store, size_t set)
 	char name[40], text[HW_IP_TEXT + 1] = "";
 	struct hw_ip ip = { 0 };
 	struct hw_err e;
+	autoclose int fd = -1;
 
 	snprintf(name, sizeof(name), "last_reserved_ip.%zu", set);
-	autoclose int fd = openat(store->dir, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	fd = openat(store->dir, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (fd >= 0 && read(fd, text, HW_IP_TEXT) > 0)
 		(void)hw_ip_parse(text, &ip, &e);
 	return ip;
@@ -552,14 +572,15 @@ int lease_set_last_reserved(const struct lease_store *store, size_t set, const s
 			    struct hw_err *e)
 {
 	char name[40], text[HW_IP_TEXT];
+	autoclose int fd = -1;
+	int r;
 
 	snprintf(name, sizeof(name), "last_reserved_ip.%zu", set);
-	autoclose int fd =
-		openat(store->dir, name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	fd = openat(store->dir, name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return err_set(e, -errno, "open %s/%s", store->path, name);
 	size_t len = strlen(hw_ip_format(ip, text));
-	int r = file_write_fd(fd, text, len, e);
+	r = file_write_fd(fd, text, len, e);
 	if (r >= 0 && ftruncate(fd, (off_t)len) < 0)
 		r = err_set(e, -errno, "truncate");
 	return r < 0 ? err_ctx(e, "%s/%s", store->path, name) : 0;

@@ -104,11 +104,13 @@ static int add_requested(struct pool *pool, const char *text, struct hw_err *e)
 static int collect_requested(struct pool *pool, const struct pool_conf *conf, const char *args,
 			     struct hw_err *e)
 {
+	int r;
+
 	static const char *const keys[] = { "IP", NULL };
 	const struct hw_strings *const lists[] = { &conf->args.cni.ips, &conf->runtime.ips };
 	AUTO(hw_strings_free) struct hw_strings values = { 0 };
 
-	int r = hw_args_parse(args, keys, &values, e);
+	r = hw_args_parse(args, keys, &values, e);
 	if (r < 0)
 		return r;
 	if (!str_empty(values.v[0]) && add_requested(pool, values.v[0], e) < 0)
@@ -154,10 +156,11 @@ static int decode_set(struct pool *pool, const struct value *list, struct hw_err
 static int decode_sets(struct pool *pool, const char *key, const char *json, struct hw_err *e)
 {
 	AUTO(value_free) struct value *sets = NULL;
+	int r;
 
 	if (!json)
 		return 0;
-	int r = value_parse(json, strlen(json), &sets, e);
+	r = value_parse(json, strlen(json), &sets, e);
 	if (r >= 0 && value_kind(sets) == VALUE_NULL)
 		return 0;
 	if (r >= 0 && value_kind(sets) != VALUE_ARRAY)
@@ -173,7 +176,9 @@ static int check_sets(struct pool *pool, const char *version, struct hw_err *e)
 	size_t v4 = 0, v6 = 0;
 
 	for (size_t i = 0; i < pool->n; i++) {
-		int r = range_set_init(&pool->sets[i], e);
+		int r;
+
+		r = range_set_init(&pool->sets[i], e);
 		if (r < 0)
 			return err_ctx(e, "invalid range set %zu", i);
 		*(pool->sets[i].v[0].start.family == AF_INET ? &v4 : &v6) += 1;
@@ -193,10 +198,12 @@ static int check_sets(struct pool *pool, const char *version, struct hw_err *e)
 int pool_init(struct pool *pool, const struct pool_conf *conf, const char *args,
 	      const char *version, struct hw_err *e)
 {
+	int r;
+
 	*pool = (struct pool){ 0 };
 	if (!conf->has_ipam)
 		return err_text(e, -EINVAL, "IPAM config missing 'ipam' key");
-	int r = collect_requested(pool, conf, args, e);
+	r = collect_requested(pool, conf, args, e);
 	if (r < 0)
 		return r;
 	r = decode_sets(pool, "runtimeConfig.ipRanges", conf->runtime.ranges, e);

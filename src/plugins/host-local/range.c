@@ -80,7 +80,9 @@ int range_set_init(struct range_set *set, struct hw_err *e)
 	if (set->n == 0)
 		return err_text(e, -EINVAL, "empty range set");
 	for (size_t i = 0; i < set->n; i++) {
-		int r = range_init(&set->v[i], e);
+		int r;
+
+		r = range_init(&set->v[i], e);
 		if (r < 0)
 			return r;
 		if (set->v[i].start.family != set->v[0].start.family)

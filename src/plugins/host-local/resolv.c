@@ -55,8 +55,9 @@ void resolv_parse(char *text, struct hw_dns *dns)
 int resolv_read(const char *path, struct hw_dns *dns, struct hw_err *e)
 {
 	AUTO(buf_done) struct buf text = { 0 };
+	int r;
 
-	int r = file_read(AT_FDCWD, path, RESOLV_MAX, &text, e);
+	r = file_read(AT_FDCWD, path, RESOLV_MAX, &text, e);
 	if (r >= 0 && text.data)
 		resolv_parse(text.data, dns);
 	return r;

@@ -95,8 +95,9 @@ static int check_end(struct rtnl *nl, const struct hw_iface *iface, int mtu, str
 		     struct hw_err *e)
 {
 	const char *where = str_empty(iface->sandbox) ? "host" : "container";
+	int r;
 
-	int r = link_find(nl, iface->name, ret_link, e);
+	r = link_find(nl, iface->name, ret_link, e);
 	if (r < 0)
 		return r;
 	if (r == 0)
@@ -113,8 +114,9 @@ int pod_check_pair(struct pod_link *l, const struct hw_call *call, const char *b
 		   struct hw_err *e)
 {
 	const struct hw_iface *pod = NULL, *host;
+	int r;
 
-	int r = find_pod_iface(call, &pod, e);
+	r = find_pod_iface(call, &pod, e);
 	if (r < 0)
 		return r;
 	host = find_host_iface(call, bridge);
@@ -143,8 +145,9 @@ int pod_check_sysctl(const struct pod_link *l, const struct hw_call *call, int f
 		     const char *key, const char *value, struct hw_err *e)
 {
 	autofree char *now = NULL;
+	int r;
 
-	int r = sysctl_read_conf(l->netns_fd, family, l->pod.name, key, &now, e);
+	r = sysctl_read_conf(l->netns_fd, family, l->pod.name, key, &now, e);
 	if (r == -ENOENT)
 		return 0;
 	if (r < 0 || sysctl_equal(now, value) || is_tuned(call))
@@ -162,8 +165,9 @@ int pod_check_forwarding(const struct hw_result *result, struct hw_err *e)
 					   ? "net/ipv6/conf/all/forwarding"
 					   : "net/ipv4/ip_forward";
 		autofree char *value = NULL;
+		int r;
 
-		int r = sysctl_read(-1, name, &value, e);
+		r = sysctl_read(-1, name, &value, e);
 		if (r < 0)
 			return r;
 		if (str_equal(value, "0"))

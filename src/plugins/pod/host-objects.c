@@ -58,6 +58,7 @@ int host_object_record(const char *kind, const char *name, const struct hw_mac *
 		       struct hw_err *e)
 {
 	char mac_text[HW_MAC_TEXT] = "";
+	int r;
 
 	if (mac)
 		hw_mac_format(mac, mac_text);
@@ -69,7 +70,7 @@ int host_object_record(const char *kind, const char *name, const struct hw_mac *
 
 	hash_hex(name, NAME_DIGITS, hex);
 	autofree char *path = str_printf("%s/%s", dir, hex);
-	int r = file_mkdirs(AT_FDCWD, dir, 0700, e);
+	r = file_mkdirs(AT_FDCWD, dir, 0700, e);
 	if (r >= 0)
 		r = file_replace(AT_FDCWD, path, json, strlen(json), 0600, 0, e);
 	return r < 0 ? err_ctx(e, "write note about %s %s", kind, name) : 0;
@@ -90,8 +91,9 @@ static int remove_link(struct rtnl *nl, const struct host_object *note, struct h
 	char mac[HW_MAC_TEXT];
 	unsigned ports = 0;
 	struct link link;
+	int r;
 
-	int r = link_find(nl, note->name, &link, e);
+	r = link_find(nl, note->name, &link, e);
 	if (r <= 0)
 		return r;
 	/* The noted link may have been deleted, and another link created with its name. */
@@ -127,8 +129,9 @@ static int remove_noted(struct removal_walk *w, const struct file_entry *entry, 
 	AUTO(host_object_done) struct host_object note = { 0 };
 	AUTO(buf_done) struct buf b = { 0 };
 	struct hw_err malformed;
+	int r;
 
-	int r = file_read_if_exists(entry->dir, entry->name, NOTE_MAX, &b, e);
+	r = file_read_if_exists(entry->dir, entry->name, NOTE_MAX, &b, e);
 	if (r <= 0)
 		return r;
 	if (hw_field_decode(entry_fields, str_or(b.data, ""), b.len, &note, &malformed) < 0)
@@ -147,8 +150,9 @@ static int remove_noted(struct removal_walk *w, const struct file_entry *entry, 
 static int remove_each(void *ctx, const struct file_entry *entry, struct hw_err *e)
 {
 	struct removal_walk *w = ctx;
+	int r;
 
-	int r = remove_noted(w, entry, e);
+	r = remove_noted(w, entry, e);
 	if (r < 0 && w->failed == 0) {
 		w->failed = r;
 		*w->e = *e;
@@ -195,13 +199,15 @@ static void remove_kind(struct removal_walk *w, const char *state, const char *k
 
 int host_objects_remove(const struct host_object_kind *kinds, struct hw_err *e)
 {
+	int r;
+
 	static const char *const state_dirs[] = { "host-objects", "furniture", "locks",
 						  "attachments" };
 	autofree char *state = state_dir_default();
 	AUTO(rtnl_close) struct rtnl *nl = NULL;
 	struct hw_err ignored;
 
-	int r = rtnl_open(-1, &nl, e);
+	r = rtnl_open(-1, &nl, e);
 	if (r < 0)
 		return r;
 	struct removal_walk w = { .nl = nl, .e = e };

@@ -40,10 +40,11 @@ int ipam_add(struct hw_call *call, const struct ipam_conf *ipam, int iface, stru
 	AUTO(hw_result_free) struct hw_result *lease = NULL;
 	struct hw_result *result = call->result;
 	struct hw_dns dns = result->dns;
+	int r;
 
 	if (str_empty(ipam->type))
 		return 0;
-	int r = hw_delegate(call, ipam->type, "ADD", NULL, &lease, e);
+	r = hw_delegate(call, ipam->type, "ADD", NULL, &lease, e);
 	if (r < 0)
 		return r;
 	if (!lease->n_ips)

@@ -36,7 +36,9 @@ const struct hw_field pod_link_record_fields[] = {
 
 int pod_link_open(struct pod_link *l, const struct hw_call *call, struct hw_err *e)
 {
-	int r = netns_open(call->netns, &l->netns_fd, e);
+	int r;
+
+	r = netns_open(call->netns, &l->netns_fd, e);
 	if (r < 0)
 		return err_ctx(e, "failed to open netns \"%s\"", call->netns);
 	r = rtnl_open(l->netns_fd, &l->pod_nl, e);
@@ -67,8 +69,9 @@ static int refuse_existing(const struct pod_link *l, const struct hw_call *call,
 			   struct hw_err *e)
 {
 	struct link existing;
+	int r;
 
-	int r = link_find(l->pod_nl, call->ifname, &existing, e);
+	r = link_find(l->pod_nl, call->ifname, &existing, e);
 	if (r <= 0)
 		return r;
 	return err_text(e, -EEXIST,
@@ -96,8 +99,9 @@ int pod_link_plan(struct pod_link *l, struct hw_call *call, bool leases, struct 
 {
 	struct pod_link_record *record = call->created;
 	autofree char *host = NULL;
+	int r;
 
-	int r = choose_name(l, call, &host, e);
+	r = choose_name(l, call, &host, e);
 	if (r < 0)
 		return r;
 	r = refuse_existing(l, call, host, e);
@@ -135,9 +139,10 @@ static int create_pair(struct pod_link *l, const struct hw_call *call,
 		.up = true,
 		.peer = &pod,
 	};
+	int r;
 
 	link_put_new(l->nl, &host);
-	int r = rtnl_commit(l->nl, e);
+	r = rtnl_commit(l->nl, e);
 	record->pair_requested = r != -EEXIST;
 	return r;
 }
@@ -168,8 +173,9 @@ int pod_link_create(struct pod_link *l, struct hw_call *call,
 {
 	const struct pod_link_record *record = call->created;
 	struct hw_err ignored;
+	int r;
 
-	int r = create_pair(l, call, options, e);
+	r = create_pair(l, call, options, e);
 	if (r == -EEXIST)
 		r = create_under_next_name(l, call, options, e);
 	if (r < 0)
@@ -204,8 +210,9 @@ void pod_link_report(struct hw_call *call, const struct link *link, const char *
 static int delete_veth(struct rtnl *nl, const char *name, struct hw_err *e)
 {
 	struct link link;
+	int r;
 
-	int r = link_find(nl, name, &link, e);
+	r = link_find(nl, name, &link, e);
 	if (r <= 0 || !str_equal(link.kind, "veth"))
 		return r;
 	r = link_delete(nl, name, e);
@@ -216,8 +223,9 @@ static int delete_in_pod(const struct hw_call *call, struct hw_err *e)
 {
 	AUTO(rtnl_close) struct rtnl *nl = NULL;
 	autoclose int fd = -1;
+	int r;
 
-	int r = netns_find(call->netns, &fd, e);
+	r = netns_find(call->netns, &fd, e);
 	if (r <= 0)
 		return r;
 	r = rtnl_open(fd, &nl, e);
@@ -237,6 +245,7 @@ static int delete_pair(const struct hw_call *call, struct hw_err *e)
 	const struct pod_link_record *record = call->created;
 	bool undo = str_equal(call->command, "ADD");
 	AUTO(rtnl_close) struct rtnl *nl = NULL;
+	int r;
 
 	if (undo && !record->pair_requested)
 		return 0;
@@ -244,7 +253,7 @@ static int delete_pair(const struct hw_call *call, struct hw_err *e)
 		return delete_in_pod(call, e);
 	if (str_empty(record->host))
 		return 0;
-	int r = rtnl_open(-1, &nl, e);
+	r = rtnl_open(-1, &nl, e);
 	if (r < 0)
 		return r;
 	r = delete_veth(nl, record->host, e);
@@ -258,8 +267,9 @@ int pod_link_teardown(struct hw_call *call, const struct ipam_conf *ipam,
 {
 	const struct pod_link_record *record = call->created;
 	bool undo = str_equal(call->command, "ADD");
+	int r;
 
-	int r = delete_pair(call, e);
+	r = delete_pair(call, e);
 	if (r < 0)
 		return r;
 	r = pod_rules_delete(call, rules, e);

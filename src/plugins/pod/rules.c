@@ -42,10 +42,11 @@ int pod_rules_check_conf(const struct pod_rules *rules, struct hw_err *e)
 int pod_rules_status(const struct pod_rules *rules, struct hw_err *e)
 {
 	AUTO(nft_close) struct nft *nft = NULL;
+	int r;
 
 	if (!rules->masq && !rules->mac_check)
 		return 0;
-	int r = nft_open(&nft, e);
+	r = nft_open(&nft, e);
 	if (r >= 0 && rules->masq)
 		r = nft_can_load(nft, NFT_INET, e);
 	if (r >= 0 && rules->mac_check)
@@ -97,12 +98,13 @@ static int complete_postrouting(struct nft *nft, const struct nft_elems *elems, 
 	for (size_t f = 0; f < ARRAY_SIZE(masq_families); f++) {
 		autofree char *note = str_printf("%s POSTROUTING", masq_families[f].name);
 		bool wanted = false;
+		int r;
 
 		for (size_t i = 0; i < elems->n; i++)
 			wanted |= str_equal(elems->v[i].set, masq_families[f].set);
 		if (!wanted)
 			continue;
-		int r = postrouting_is_complete(nft, masq_families[f].family, e);
+		r = postrouting_is_complete(nft, masq_families[f].family, e);
 		if (r == 0)
 			r = host_object_record(HOST_OBJECT_MASQUERADE, note, NULL, e);
 		if (r == 0)
@@ -126,10 +128,12 @@ int pod_rules_host_object_remove(const char *note, struct hw_err *e)
 {
 	AUTO(nft_close) struct nft *nft = NULL;
 	size_t f = str_starts(note, "ip6 ") ? 1 : 0;
+	int r;
 
-	int r = nft_open(&nft, e);
-	if (r >= 0)
-		r = nft_list(nft, NFT_INET, masq_families[f].set, refuse_address, NULL, e);
+	r = nft_open(&nft, e);
+	if (r < 0)
+		return r;
+	r = nft_list(nft, NFT_INET, masq_families[f].set, refuse_address, NULL, e);
 	return r < 0 ? r : postrouting_remove(nft, masq_families[f].family, e);
 }
 
@@ -139,13 +143,15 @@ static int write_elems(const struct hw_call *call, struct hw_err *e)
 {
 	AUTO(nft_elems_done) struct nft_elems elems = { 0 };
 	AUTO(nft_close) struct nft *nft = NULL;
+	int r;
 
 	add_elems(&elems, call);
 	if (!elems.n)
 		return 0;
-	int r = nft_open(&nft, e);
-	if (r >= 0)
-		r = nft_add(nft, elems.v, elems.n, elems.owner, e);
+	r = nft_open(&nft, e);
+	if (r < 0)
+		return r;
+	r = nft_add(nft, elems.v, elems.n, elems.owner, e);
 	return r < 0 ? r : complete_postrouting(nft, &elems, e);
 }
 
@@ -157,8 +163,9 @@ static void record_exclude(struct pod_link_record *record, const struct hw_strin
 	struct hw_err ignored;
 
 	for (size_t i = 0; exclude && i < exclude->n; i++) {
-		bool contained = hw_prefix_parse(exclude->v[i], &prefix, &ignored) < 0;
+		bool contained;
 
+		contained = hw_prefix_parse(exclude->v[i], &prefix, &ignored) < 0;
 		for (size_t k = 0; !contained && k < exclude->n; k++)
 			contained = k != i &&
 				    hw_prefix_parse(exclude->v[k], &other, &ignored) >= 0 &&
@@ -175,6 +182,7 @@ int pod_rules_add(struct hw_call *call, const struct pod_rules *rules, const str
 {
 	struct pod_link_record *record = call->created;
 	char prefix[HW_PREFIX_TEXT], text[HW_MAC_TEXT];
+	int r;
 
 	for (size_t i = 0; rules->masq && i < call->result->n_ips; i++)
 		strings_add(&record->masq, hw_prefix_format(&call->result->ips[i].address, prefix));
@@ -184,7 +192,7 @@ int pod_rules_add(struct hw_call *call, const struct pod_rules *rules, const str
 		record->mac = str_copy(hw_mac_format(mac, text));
 	if (!record->masq.n && !record->mac)
 		return 0;
-	int r = hw_record_save(call, e);
+	r = hw_record_save(call, e);
 	return r < 0 ? r : write_elems(call, e);
 }
 
@@ -248,12 +256,14 @@ static int delete_upstream_masq(struct nft *nft, const struct upstream_names *na
 static int delete_upstream_mac_check(struct nft *nft, const struct upstream_names *names,
 				     struct hw_err *e)
 {
+	int r;
+
 	static const char *const port_parents[] = { "PREROUTING", NULL };
 	const char *const mac_parents[] = { names->port, NULL };
 	struct nft_chain_ref port = { NFPROTO_BRIDGE, "nat", names->port };
 	struct nft_chain_ref mac = { NFPROTO_BRIDGE, "nat", names->mac };
 
-	int r = nft_foreign_delete_chain(nft, &port, port_parents, e);
+	r = nft_foreign_delete_chain(nft, &port, port_parents, e);
 	return r < 0 ? r : nft_foreign_delete_chain(nft, &mac, mac_parents, e);
 }
 
@@ -262,8 +272,9 @@ static int has_upstream_masq(struct nft *nft, const struct upstream_names *names
 			     struct hw_err *e)
 {
 	struct nft_chain_ref place = { families[family == AF_INET6], iptables_nat, names->chain };
+	int r;
 
-	int r = nft_has_chain(nft, &place, e);
+	r = nft_has_chain(nft, &place, e);
 	return r != 0 ? r : nft_foreign_has_rule_containing(nft, &upstream_masq, names->comment, e);
 }
 
@@ -274,8 +285,9 @@ static int check_unrecorded(const struct hw_call *call, const struct pod_rules *
 	AUTO(upstream_names_done) struct upstream_names names = upstream_names(call);
 	AUTO(nft_close) struct nft *nft = NULL;
 	struct nft_chain_ref port = { NFPROTO_BRIDGE, "nat", names.port };
+	int r;
 
-	int r = nft_open(&nft, e);
+	r = nft_open(&nft, e);
 	for (size_t i = 0; rules->masq && r >= 0 && i < call->prev->n_ips; i++) {
 		const struct hw_ip *ip = &call->prev->ips[i].address.ip;
 		char text[HW_IP_TEXT];
@@ -304,9 +316,10 @@ static int delete_unrecorded(const struct hw_call *call, const struct pod_rules 
 	AUTO(upstream_names_done) struct upstream_names names = upstream_names(call);
 	AUTO(nft_close) struct nft *nft = NULL;
 	char owner[NFT_OWNER];
+	int r;
 
 	nft_owner(call->network, call->container_id, call->ifname, owner);
-	int r = nft_open(&nft, e);
+	r = nft_open(&nft, e);
 	if (r >= 0 && rules->masq) {
 		r = nft_del_owned(nft, NFT_INET, "masq4", owner, e);
 		if (r >= 0)
@@ -330,13 +343,14 @@ int pod_rules_delete(struct hw_call *call, const struct pod_rules *rules, struct
 {
 	AUTO(nft_elems_done) struct nft_elems elems = { 0 };
 	AUTO(nft_close) struct nft *nft = NULL;
+	int r;
 
 	if (!call->recorded)
 		return rules->masq || rules->mac_check ? delete_unrecorded(call, rules, e) : 0;
 	add_elems(&elems, call);
 	if (!elems.n)
 		return 0;
-	int r = nft_open(&nft, e);
+	r = nft_open(&nft, e);
 	return r < 0 ? r : nft_del(nft, elems.v, elems.n, elems.owner, e);
 }
 
@@ -344,13 +358,14 @@ int pod_rules_check(struct hw_call *call, const struct pod_rules *rules, struct 
 {
 	AUTO(nft_elems_done) struct nft_elems elems = { 0 };
 	AUTO(nft_close) struct nft *nft = NULL;
+	int r;
 
 	if (!call->recorded && (rules->masq || rules->mac_check))
 		return check_unrecorded(call, rules, e);
 	add_elems(&elems, call);
 	if (!elems.n)
 		return 0;
-	int r = nft_open(&nft, e);
+	r = nft_open(&nft, e);
 	if (r < 0)
 		return r;
 	r = nft_check(nft, elems.v, elems.n, elems.owner, e);

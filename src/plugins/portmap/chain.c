@@ -39,8 +39,9 @@ void portmap_mark_chain(const struct portmap_record *record, char ret_chain[PORT
 /* Return: 1 if the chain has rules, 0 if it is missing or empty */
 static int has_rules(struct nft *nft, const char *chain, struct hw_err *e)
 {
-	int r = nft_check_chain_rules(nft, NFT_INET, chain, e);
+	int r;
 
+	r = nft_check_chain_rules(nft, NFT_INET, chain, e);
 	return r == -ENOENT ? 0 : r < 0 ? r : 1;
 }
 
@@ -53,11 +54,12 @@ static int create_condition_chain(struct nft *nft, const char *condition, const 
 {
 	AUTO(buf_done) struct buf text = { 0 };
 	char chain[PORTMAP_CHAIN];
+	int r;
 
 	if (!condition)
 		return 0;
 	portmap_condition_chain(condition, chain);
-	int r = has_rules(nft, chain, e);
+	r = has_rules(nft, chain, e);
 	if (r != 0)
 		return r < 0 ? r : 0;
 	buf_printf(&text,
@@ -105,8 +107,9 @@ static int has_snatbits_rule(struct nft *nft, int bit, struct hw_err *e)
 {
 	const struct nft_chain_ref place = { NFPROTO_INET, "hawser", "snatbits" };
 	struct mark_search search = { .mark = 1U << bit };
+	int r;
 
-	int r = nft_rule_each(nft, &place, compare_mark, &search, e);
+	r = nft_rule_each(nft, &place, compare_mark, &search, e);
 	return r < 0 ? r : search.found;
 }
 
@@ -137,8 +140,9 @@ static int create_mark_chains(struct nft *nft, int bit, struct hw_err *e)
 	unsigned mark = 1U << bit;
 	char chain[PORTMAP_CHAIN];
 	autoclose int lock = -1;
+	int r;
 
-	int r = has_snatbits_rule(nft, bit, e);
+	r = has_snatbits_rule(nft, bit, e);
 	for (size_t i = 0; r > 0 && i < ARRAY_SIZE(mark_chains); i++) {
 		snprintf(chain, sizeof(chain), "%s%d", mark_chains[i], bit);
 		r = has_rules(nft, chain, e);
@@ -170,9 +174,11 @@ static bool needs_mark_chains(const struct portmap_record *record)
 
 int portmap_chains_create(struct nft *nft, const struct portmap_record *record, struct hw_err *e)
 {
+	int r;
+
 	if (!needs_mark_chains(record) && !record->cond4 && !record->cond6)
 		return 0;
-	int r = nft_load(nft, NFT_INET, e);
+	r = nft_load(nft, NFT_INET, e);
 	if (r >= 0 && needs_mark_chains(record))
 		r = create_mark_chains(nft, record->mark_bit, e);
 	if (r >= 0)

@@ -99,9 +99,10 @@ static int put_network(const char *field, const char *value, bool negated, int f
 	struct hw_prefix network = { .len = family == AF_INET ? 32 : 128 };
 	char text[HW_PREFIX_TEXT];
 	struct hw_err ignored;
+	int r;
 
-	int r = strchr(value, '/') ? hw_prefix_parse(value, &network, &ignored)
-				   : hw_ip_parse(value, &network.ip, &ignored);
+	r = strchr(value, '/') ? hw_prefix_parse(value, &network, &ignored)
+			       : hw_ip_parse(value, &network.ip, &ignored);
 	if (r < 0 || network.ip.family != family)
 		return err_cni(e, HW_CNI_INVALID_CONFIG,
 			       "invalid IPv%d address or network \"%.100s\" in a condition",
@@ -169,6 +170,7 @@ static int translate_iptables(const char *text, int family, struct buf *out, str
 		const struct iptables_option *option =
 			find_option(negated ? next_word(&words, &i) : word);
 		const char *value = option ? next_word(&words, &i) : NULL;
+		int r;
 
 		if (value && !negated && str_equal(value, "!")) {
 			negated = true;
@@ -180,7 +182,7 @@ static int translate_iptables(const char *text, int family, struct buf *out, str
 				       "each with a value, are supported; write \"%.200s\" in nft "
 				       "syntax",
 				       text);
-		int r = option->put(option->field, value, negated, family, out, e);
+		r = option->put(option->field, value, negated, family, out, e);
 		if (r < 0)
 			return r;
 	}
@@ -191,7 +193,7 @@ int portmap_condition(const struct hw_strings *tokens, int family, char **ret_te
 		      struct hw_err *e)
 {
 	AUTO(buf_done) struct buf text = { 0 }, out = { 0 };
-	int len;
+	int len, r;
 
 	*ret_text = NULL;
 	for (size_t i = 0; i < tokens->n; i++) {
@@ -203,12 +205,12 @@ int portmap_condition(const struct hw_strings *tokens, int family, char **ret_te
 	if (!text.len)
 		return 0;
 	if (!portmap_condition_is_iptables(tokens)) {
-		int r = check_nft_condition(text.data, e);
+		r = check_nft_condition(text.data, e);
 		if (r >= 0)
 			*ret_text = buf_take(&text);
 		return r;
 	}
-	int r = translate_iptables(text.data, family, &out, e);
+	r = translate_iptables(text.data, family, &out, e);
 	if (r >= 0)
 		*ret_text = buf_take(&out);
 	return r;

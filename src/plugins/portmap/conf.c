@@ -229,8 +229,9 @@ static int read_entries(const struct portmap_conf *conf, bool one_family,
 
 	for (size_t i = 0; i < conf->entries.n; i++) {
 		size_t n = record->entries.n;
-		int r = portmap_port_parse(&in[i], &ports[n], e);
+		int r;
 
+		r = portmap_port_parse(&in[i], &ports[n], e);
 		if (r >= 0 && one_family != (ports[n].family != 0))
 			continue;
 		if (r >= 0)
@@ -272,6 +273,7 @@ int portmap_conf_read(const struct hw_call *call, struct portmap_record *record,
 {
 	const struct portmap_conf *conf = call->conf;
 	autofree struct portmap_port *ports = mem_new((conf->entries.n + 1) * sizeof(*ports));
+	int r;
 
 	record->snat = conf->snat;
 	record->masq_all = conf->snat && conf->masq_all;
@@ -280,7 +282,7 @@ int portmap_conf_read(const struct hw_call *call, struct portmap_record *record,
 	/* Read the entries for both families first: an entry for one family that repeats one of
 	 * them is then recognized as a duplicate. */
 	record->entries.v = mem_new((conf->entries.n + 1) * sizeof(struct portmap_entry));
-	int r = read_entries(conf, false, ports, record, e);
+	r = read_entries(conf, false, ports, record, e);
 	if (r >= 0)
 		r = read_entries(conf, true, ports, record, e);
 	if (r < 0)

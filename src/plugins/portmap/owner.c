@@ -62,8 +62,9 @@ static int acquire_lock(const char *name, bool exclusive, const char *what, int 
 	autofree char *state = state_dir_default();
 	autofree char *dir = str_printf("%s/locks", state);
 	autofree char *path = str_printf("%s/portmap-%s", dir, name);
+	int r;
 
-	int r = file_lock(AT_FDCWD, path, exclusive, time_deadline(LOCK_TIMEOUT_MS), ret_fd, e);
+	r = file_lock(AT_FDCWD, path, exclusive, time_deadline(LOCK_TIMEOUT_MS), ret_fd, e);
 	if (r == -ENOENT) {
 		r = file_mkdirs(AT_FDCWD, dir, 0700, e);
 		if (r >= 0)
@@ -192,6 +193,7 @@ int portmap_attachments_read(struct portmap_batch *batch, struct hw_err *e)
 	struct portmap_attachments *others = &batch->others;
 	autofree char *state = state_dir_default();
 	struct errors unreadable = { 0 };
+	int r;
 
 	if (others->read)
 		return 0;
@@ -199,7 +201,7 @@ int portmap_attachments_read(struct portmap_batch *batch, struct hw_err *e)
 	record_each_of_plugin(state, "portmap", append_attachment, batch, &unreadable);
 	if (others->n)
 		qsort(others->v, others->n, sizeof(*others->v), compare_finished);
-	int r = errors_result(&unreadable, e);
+	r = errors_result(&unreadable, e);
 	others->read = r >= 0;
 	return r;
 }
@@ -281,10 +283,11 @@ static int append_wanted(void *ctx, const struct portmap_record *record,
 int portmap_read_ahead(struct portmap_batch *batch, struct hw_err *e)
 {
 	struct portmap_ahead *ahead = &batch->ahead;
+	int r;
 
 	portmap_ahead_done(ahead);
 	nft_elems_add(&ahead->wanted, portmap_sharing_elem(batch->container));
-	int r = portmap_for_each_port(batch->record, append_wanted, ahead, e);
+	r = portmap_for_each_port(batch->record, append_wanted, ahead, e);
 	if (r < 0)
 		return r;
 	ahead->found = mem_new(ahead->wanted.n * sizeof(*ahead->found));
@@ -318,10 +321,12 @@ static int append_single(void *ctx, const struct nft_elem *elem, struct hw_err *
 
 static int read_singles(struct portmap_batch *batch, struct hw_err *e)
 {
+	int r;
+
 	if (batch->has_singles)
 		return 0;
 	batch->singles.n = 0;
-	int r = nft_list(batch->nft, NFT_INET, "port4", append_single, &batch->singles, e);
+	r = nft_list(batch->nft, NFT_INET, "port4", append_single, &batch->singles, e);
 	if (r >= 0)
 		r = nft_list(batch->nft, NFT_INET, "port6", append_single, &batch->singles, e);
 	batch->has_singles = r >= 0;
@@ -347,8 +352,9 @@ int portmap_get_mapping(struct portmap_batch *batch, const struct portmap_port *
 			const struct hw_prefix *pod, struct nft_elem *ret_elem, struct hw_err *e)
 {
 	struct nft_elem target = portmap_target(port, pod);
+	int r;
 
-	int r = portmap_get(batch, &target, ret_elem, e);
+	r = portmap_get(batch, &target, ret_elem, e);
 	if (r <= 0)
 		return r;
 	return is_own(batch, ret_elem->owner) ? 1 : 2;
@@ -363,6 +369,8 @@ static bool is_excepted(struct portmap_batch *batch, const struct nft_elem *elem
 int portmap_find_other(struct portmap_batch *batch, const struct portmap_port *port, int family,
 		       const struct nft_elems *except, struct nft_elem *ret_elem, struct hw_err *e)
 {
+	int r;
+
 	static const struct {
 		const char *map;
 		int family;
@@ -374,11 +382,11 @@ int portmap_find_other(struct portmap_batch *batch, const struct portmap_port *p
 		if (family && family != any[i].family)
 			continue;
 		elem.key = portmap_claim(port).key;
-		int r = nft_get(batch->nft, &elem, ret_elem, e);
+		r = nft_get(batch->nft, &elem, ret_elem, e);
 		if (r < 0 || (r > 0 && !is_excepted(batch, ret_elem, except)))
 			return r;
 	}
-	int r = read_singles(batch, e);
+	r = read_singles(batch, e);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < batch->singles.n; i++) {
@@ -399,8 +407,9 @@ int portmap_get_port(struct portmap_batch *batch, const struct portmap_port *por
 {
 	struct nft_elem claim = portmap_claim(port);
 	struct portmap_port any = *port;
+	int r;
 
-	int r = portmap_get_mapping(batch, port, pod, ret_elem, e);
+	r = portmap_get_mapping(batch, port, pod, ret_elem, e);
 	if (r != 0)
 		return r;
 	r = portmap_get(batch, &claim, &claim, e);
@@ -543,6 +552,8 @@ int portmap_conflict(struct nft *nft, const struct nft_elem *elem, struct hw_err
 
 int portmap_take_back(struct portmap_batch *batch, const struct nft_elem *elem, struct hw_err *e)
 {
+	int r;
+
 	static const char *const maps[] = { "port", "cond", "mark" };
 	const char *any = str_starts(elem->set, "any") ? "any" : "";
 	const char family = elem->set[strlen(elem->set) - 1];
@@ -553,7 +564,7 @@ int portmap_take_back(struct portmap_batch *batch, const struct nft_elem *elem, 
 	/* The netns is empty if it no longer exists (cni/plugin/attach.c). */
 	if (!found || str_empty(batch->call->netns))
 		return 0;
-	int r = portmap_attachments_read(batch, e);
+	r = portmap_attachments_read(batch, e);
 	if (r < 0)
 		return r;
 	if (owner.alive && owner.finished && owner.finished <= batch->others.own_finished)

@@ -46,11 +46,12 @@ static int find_pod_link(const struct portmap_record *record, struct link *ret_l
 	struct route route = { 0 };
 	struct hw_prefix pod;
 	struct hw_err ignored;
+	int r;
 
 	if (!record->snat || !record->entries.n || !record->pod4 ||
 	    hw_prefix_parse(record->pod4, &pod, &ignored) < 0)
 		return 0;
-	int r = rtnl_open(-1, &nl, e);
+	r = rtnl_open(-1, &nl, e);
 	if (r < 0)
 		return r;
 	return route_lookup(nl, &pod.ip, &route, &ignored) >= 0 &&
@@ -60,8 +61,9 @@ static int find_pod_link(const struct portmap_record *record, struct link *ret_l
 static int enable_route_localnet(const struct portmap_record *record, struct hw_err *e)
 {
 	struct link link;
+	int r;
 
-	int r = find_pod_link(record, &link, e);
+	r = find_pod_link(record, &link, e);
 	if (r <= 0)
 		return r;
 	r = sysctl_write_conf(-1, AF_INET, link.name, "route_localnet", "1", e);
@@ -72,8 +74,9 @@ static int enable_route_localnet(const struct portmap_record *record, struct hw_
 static int check_route_localnet(const struct portmap_record *record, struct hw_err *e)
 {
 	struct link link;
+	int r;
 
-	int r = find_pod_link(record, &link, e);
+	r = find_pod_link(record, &link, e);
 	if (r <= 0)
 		return r;
 	const char *names[] = { link.name, "all" };
@@ -96,6 +99,8 @@ static int check_route_localnet(const struct portmap_record *record, struct hw_e
  * are found by name; nftables rules are found by their comment, which is the container ID. */
 static int delete_upstream(const struct hw_call *call, struct hw_err *e)
 {
+	int r;
+
 	static const struct {
 		const char *prefix;
 		const char *parents[2];
@@ -110,7 +115,7 @@ static int delete_upstream(const struct hw_call *call, struct hw_err *e)
 	AUTO(nft_close) struct nft *nft = NULL;
 
 	hash_hex(attachment, sizeof(hash) - 1, hash);
-	int r = nft_open(&nft, e);
+	r = nft_open(&nft, e);
 	for (size_t i = 0; i < ARRAY_SIZE(iptables_chains); i++) {
 		snprintf(name, sizeof(name), "%s%s", iptables_chains[i].prefix, hash);
 		for (size_t f = 0; r >= 0 && f < ARRAY_SIZE(families); f++) {
@@ -134,8 +139,9 @@ static int portmap_add(struct hw_call *call, struct hw_err *e)
 {
 	struct portmap_record *record = call->created;
 	autoclose int lock = -1;
+	int r;
 
-	int r = portmap_conf_check(call->conf, e);
+	r = portmap_conf_check(call->conf, e);
 	if (r >= 0)
 		r = portmap_conf_read(call, record, e);
 	if (r < 0)
@@ -178,6 +184,7 @@ static int portmap_del(struct hw_call *call, struct hw_err *e)
 	const struct portmap_conf *conf = call->conf;
 	autoclose int lock = -1;
 	struct hw_err ignored;
+	int r;
 
 	if (!call->recorded) {
 		(void)portmap_conf_read(call, &from_conf, &ignored);
@@ -188,7 +195,7 @@ static int portmap_del(struct hw_call *call, struct hw_err *e)
 			from_conf.pod6 = str_copy("::/128");
 		}
 	}
-	int r = record->entries.n || record->earlier ? portmap_lock(call, &lock, e) : 0;
+	r = record->entries.n || record->earlier ? portmap_lock(call, &lock, e) : 0;
 	if (r >= 0)
 		r = portmap_rules_del(call, record, e);
 	if (r >= 0)
@@ -207,8 +214,9 @@ static int portmap_del(struct hw_call *call, struct hw_err *e)
 static int portmap_check(struct hw_call *call, struct hw_err *e)
 {
 	AUTO(portmap_record_done) struct portmap_record record = { 0 };
+	int r;
 
-	int r = portmap_conf_check(call->conf, e);
+	r = portmap_conf_check(call->conf, e);
 	if (r >= 0)
 		r = portmap_conf_read(call, &record, e);
 	if (r < 0)
@@ -223,8 +231,9 @@ static int portmap_status(struct hw_call *call, struct hw_err *e)
 {
 	AUTO(portmap_record_done) struct portmap_record record = { 0 };
 	AUTO(nft_close) struct nft *nft = NULL;
+	int r;
 
-	int r = portmap_conf_check(call->conf, e);
+	r = portmap_conf_check(call->conf, e);
 	if (r >= 0)
 		r = portmap_conf_read(call, &record, e);
 	if (r < 0)
@@ -241,8 +250,9 @@ static int portmap_status(struct hw_call *call, struct hw_err *e)
 static int portmap_repair(struct hw_call *call, struct hw_err *e)
 {
 	autoclose int lock = -1;
+	int r;
 
-	int r = portmap_lock(call, &lock, e);
+	r = portmap_lock(call, &lock, e);
 	if (r >= 0)
 		r = portmap_rules_repair(call, e);
 	return r < 0 ? r : enable_route_localnet(call->created, e);

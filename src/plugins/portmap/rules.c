@@ -196,9 +196,11 @@ static int put_new_port(void *ctx, const struct portmap_record *record,
 static int is_shared(struct portmap_batch *batch, const struct nft_elem *target,
 		     struct nft_elem *there, struct hw_err *e)
 {
+	int r;
+
 	if (nft_elem_same_data(target, there) && (batch->is_check || batch->is_repair))
 		return 0;
-	int r = portmap_attachments_read(batch, e);
+	r = portmap_attachments_read(batch, e);
 	if (r < 0)
 		return r;
 	const struct portmap_attachment *other = portmap_attachments_find(&batch->others, there);
@@ -212,10 +214,11 @@ static int is_own_claim(struct portmap_batch *batch, const struct portmap_port *
 			const char *owner, struct hw_err *e)
 {
 	struct nft_elem found;
+	int r;
 
 	if (str_equal(owner, batch->container) || !batch->is_repair)
 		return str_equal(owner, batch->container);
-	int r = portmap_find_other(batch, port, 0, NULL, &found, e);
+	r = portmap_find_other(batch, port, 0, NULL, &found, e);
 	return r < 0 ? r : !r;
 }
 
@@ -225,8 +228,9 @@ static int put_claim(struct portmap_batch *batch, const struct portmap_port *por
 		     struct hw_err *e)
 {
 	struct nft_elem claim = portmap_claim(port), there;
+	int r;
 
-	int r = portmap_get(batch, &claim, &there, e);
+	r = portmap_get(batch, &claim, &there, e);
 	if (r < 0)
 		return r;
 	bool exists = r > 0;
@@ -278,9 +282,11 @@ static int put_port(void *ctx, const struct portmap_record *record, const struct
 /* Appends the elements of all ports; the caller has the exclusive lock. */
 static int put_all(struct portmap_batch *batch, struct hw_err *e)
 {
+	int r;
+
 	batch->elems.n = 0;
 	portmap_ports_done(&batch->seen);
-	int r = portmap_read_ahead(batch, e);
+	r = portmap_read_ahead(batch, e);
 	return r < 0 ? r : portmap_for_each_port(batch->record, put_port, batch, e);
 }
 
@@ -299,8 +305,9 @@ static int put_mine(void *ctx, const struct portmap_record *record, const struct
 {
 	struct portmap_batch *batch = ctx;
 	struct nft_elem target = portmap_target(port, pod), there;
+	int r;
 
-	int r = portmap_get_mapping(batch, port, pod, &there, e);
+	r = portmap_get_mapping(batch, port, pod, &there, e);
 	if (r == 1 && is_mine(batch, &target, &there)) {
 		put_mapping(&batch->mine, record, port, pod, there.owner);
 		portmap_ports_add(&batch->dropped, port);
@@ -333,8 +340,9 @@ static int transfer_ports(struct portmap_batch *batch, const struct portmap_atta
 			  struct hw_err *e)
 {
 	size_t before = batch->transferred.n;
+	int r;
 
-	int r = portmap_for_each_port(&to->record, put_transferred, batch, e);
+	r = portmap_for_each_port(&to->record, put_transferred, batch, e);
 	if (r < 0 || batch->transferred.n == before)
 		return r;
 	return portmap_chains_create(batch->nft, &to->record, e);
@@ -373,12 +381,13 @@ static int put_unclaimed(void *ctx, const struct portmap_record *record,
 {
 	struct portmap_batch *batch = ctx;
 	struct nft_elem claim = portmap_claim(port);
+	int r;
 
 	(void)record;
 	(void)pod;
 	if (!portmap_ports_add(&batch->seen, port))
 		return 0;
-	int r = portmap_get(batch, &claim, &claim, e);
+	r = portmap_get(batch, &claim, &claim, e);
 	if (r <= 0)
 		return r;
 	r = is_claim_needed(batch, port, claim.owner, e);
@@ -391,8 +400,9 @@ static int put_deletions(struct portmap_batch *batch, struct hw_err *e)
 {
 	struct nft_elem sharing = portmap_sharing_elem(batch->container), found;
 	const struct portmap_attachments *others = &batch->others;
+	int r;
 
-	int r = portmap_read_ahead(batch, e);
+	r = portmap_read_ahead(batch, e);
 	if (r >= 0)
 		r = portmap_get(batch, &sharing, &found, e);
 	if (r > 0 || (r == 0 && batch->no_address))
@@ -431,11 +441,12 @@ static int flush_udp_port(void *ctx, const struct portmap_record *record,
 					 .dst = port->host,
 					 .dport = port->host_port };
 	struct nft_elem target = portmap_target(port, pod), there;
+	int r;
 
 	(void)record;
 	if (port->proto != IPPROTO_UDP)
 		return 0;
-	int r = portmap_get_port(batch, port, pod, &there, e);
+	r = portmap_get_port(batch, port, pod, &there, e);
 	if (r == 1)
 		r = !nft_elem_same_data(&target, &there) &&
 		    !nft_elems_has(&batch->transferred, &target);
@@ -472,8 +483,9 @@ static void flush_udp(struct portmap_batch *batch)
 static int add_new(struct portmap_batch *batch, struct hw_err *e)
 {
 	autoclose int lock = -1;
+	int r;
 
-	int r = portmap_lock_elements(false, &lock, e);
+	r = portmap_lock_elements(false, &lock, e);
 	if (r >= 0)
 		r = portmap_for_each_port(batch->record, put_new_port, batch, e);
 	return r < 0 ? r : nft_add_new(batch->nft, &batch->elems, e);
@@ -482,8 +494,9 @@ static int add_new(struct portmap_batch *batch, struct hw_err *e)
 static int add_after_reading(struct portmap_batch *batch, struct hw_err *e)
 {
 	autoclose int lock = -1;
+	int r;
 
-	int r = portmap_lock_elements(true, &lock, e);
+	r = portmap_lock_elements(true, &lock, e);
 	if (r >= 0)
 		r = put_all(batch, e);
 	return r < 0 ? r : nft_change(batch->nft, &batch->elems, e);
@@ -491,9 +504,11 @@ static int add_after_reading(struct portmap_batch *batch, struct hw_err *e)
 
 static int add_rules(struct portmap_batch *batch, struct hw_err *e)
 {
+	int r;
+
 	if (!batch->record->entries.n)
 		return 0;
-	int r = nft_open(&batch->nft, e);
+	r = nft_open(&batch->nft, e);
 	/* Create the chains even if all ports are shared: CHECK expects them, and invalid
 	 * conditions must make this ADD fail, not a later transfer. */
 	if (r >= 0)
@@ -527,8 +542,9 @@ int portmap_rules_repair(const struct hw_call *call, struct hw_err *e)
 static int delete_mine(struct portmap_batch *batch, struct hw_err *e)
 {
 	autoclose int lock = -1;
+	int r;
 
-	int r = portmap_lock_elements(true, &lock, e);
+	r = portmap_lock_elements(true, &lock, e);
 	if (r >= 0)
 		r = put_deletions(batch, e);
 	return r < 0 || !batch->elems.n ? r : nft_change(batch->nft, &batch->elems, e);
@@ -538,12 +554,13 @@ int portmap_rules_del(const struct hw_call *call, const struct portmap_record *r
 		      struct hw_err *e)
 {
 	AUTO(batch_done) struct portmap_batch batch;
+	int r;
 
 	batch_init(&batch, call, record);
 	batch.no_address = !call->recorded && !call->prev;
 	if (!record->entries.n)
 		return 0;
-	int r = nft_open(&batch.nft, e);
+	r = nft_open(&batch.nft, e);
 	if (r < 0)
 		return r;
 	r = delete_mine(&batch, e);
@@ -555,13 +572,15 @@ int portmap_rules_del(const struct hw_call *call, const struct portmap_record *r
 
 int portmap_rules_sweep(const struct hw_call *call, struct hw_err *e)
 {
+	int r;
+
 	static const char *const sets[] = { "snatall4", "snatall6", "near4",
 					    "near6",	"self4",    "self6" };
 	AUTO(nft_close) struct nft *nft = NULL;
 	char owner[NFT_OWNER];
 
 	nft_owner(call->network, call->container_id, call->ifname, owner);
-	int r = nft_open(&nft, e);
+	r = nft_open(&nft, e);
 	for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(sets); i++)
 		r = nft_del_owned(nft, NFT_INET, sets[i], owner, e);
 	return r;
@@ -573,12 +592,13 @@ int portmap_rules_check(const struct hw_call *call, const struct portmap_record 
 	AUTO(batch_done) struct portmap_batch batch;
 	const struct nft_elems *elems = &batch.elems;
 	autoclose int lock = -1;
+	int r;
 
 	batch_init(&batch, call, record);
 	batch.is_check = true;
 	if (!record->entries.n)
 		return 0;
-	int r = nft_open(&batch.nft, e);
+	r = nft_open(&batch.nft, e);
 	if (r >= 0)
 		r = portmap_lock_elements(true, &lock, e);
 	if (r >= 0)

@@ -54,9 +54,10 @@ int tuning_backup_read(const struct hw_call *call, struct tuning_backup *ret, st
 	AUTO(buf_done) struct buf text = { 0 };
 	autofree char *path = format_backup_path(call);
 	struct hw_err malformed;
+	int r;
 
 	*ret = (struct tuning_backup){ 0 };
-	int r = file_read_if_exists(AT_FDCWD, path, BACKUP_MAX, &text, e);
+	r = file_read_if_exists(AT_FDCWD, path, BACKUP_MAX, &text, e);
 	if (r <= 0)
 		return r;
 	if (hw_field_decode(tuning_backup_fields, str_or(text.data, ""), text.len, ret,
@@ -70,6 +71,7 @@ int tuning_backup_write(const struct hw_call *call, const struct tuning_backup *
 	autofree char *path = format_backup_path(call);
 	autofree char *json = hw_field_encode(tuning_backup_fields, b, HW_JSON_PRETTY);
 	AUTO(buf_done) struct buf text = { 0 };
+	int r;
 
 	/* Reduce the indentation to one space, as in upstream. */
 	for (const char *c = json; *c; c++) {
@@ -77,7 +79,7 @@ int tuning_backup_write(const struct hw_call *call, const struct tuning_backup *
 		if (*c == '\n' && str_starts(c + 1, "    "))
 			c += 3;
 	}
-	int r = file_mkdirs(AT_FDCWD, data_dir_of(call), 0700, e);
+	r = file_mkdirs(AT_FDCWD, data_dir_of(call), 0700, e);
 	if (r < 0)
 		return err_ctx(e, "failed to create backup directory");
 	return file_replace(AT_FDCWD, path, text.data, text.len, 0600, 0, e);
@@ -137,8 +139,9 @@ static int restore_link(int netns, const char *ifname, const struct tuning_backu
 	struct link link;
 	struct hw_mac mac;
 	struct hw_err ignored;
+	int r;
 
-	int r = rtnl_open(netns, &nl, e);
+	r = rtnl_open(netns, &nl, e);
 	if (r >= 0)
 		r = link_get(nl, ifname, &link, e);
 	if (r < 0)
@@ -161,13 +164,15 @@ int tuning_restore(const char *netns_path, const char *ifname, const struct hw_m
 {
 	autoclose int netns = -1;
 	struct hw_err failed;
+	int r;
 
-	int r = netns_open(netns_path, &netns, e);
+	r = netns_open(netns_path, &netns, e);
 	if (r < 0)
 		return ignore_permanent(r);
 	for (size_t i = sysctl->n; i-- > 0;) {
-		int written = sysctl_write(netns, sysctl->keys[i], sysctl->values[i], &failed);
+		int written;
 
+		written = sysctl_write(netns, sysctl->keys[i], sysctl->values[i], &failed);
 		if (ignore_permanent(written) < 0 && r >= 0) {
 			*e = failed;
 			r = failed.code;

@@ -202,10 +202,12 @@ static void apply_keys(struct tuning *t, const struct tuning_keys *keys)
 static int choose_mac(struct tuning *t, const struct tuning_conf *conf, const char *args,
 		      struct hw_err *e)
 {
+	int r;
+
 	static const char *const keys[] = { "MAC", NULL };
 	AUTO(hw_strings_free) struct hw_strings values = { 0 };
 
-	int r = hw_args_parse(args, keys, &values, e);
+	r = hw_args_parse(args, keys, &values, e);
 	if (r < 0)
 		return r;
 	const char *sources[] = { conf->args.cni.mac, conf->runtime.mac, values.v[0],
@@ -221,9 +223,10 @@ static int choose_mac(struct tuning *t, const struct tuning_conf *conf, const ch
 int tuning_init(struct tuning *t, const struct hw_call *call, struct hw_err *e)
 {
 	const struct tuning_conf *conf = call->conf;
+	int r;
 
 	*t = (struct tuning){ 0 };
-	int r = refuse_duplicates(call->input, e);
+	r = refuse_duplicates(call->input, e);
 	if (r >= 0)
 		r = choose_mac(t, conf, call->args, e);
 	if (r >= 0)
@@ -256,8 +259,9 @@ static int read_allowlist(struct hw_strings *ret_patterns, struct hw_err *e)
 {
 	AUTO(hw_strings_free) struct hw_strings lines = { 0 };
 	AUTO(buf_done) struct buf text = { 0 };
+	int r;
 
-	int r = file_read_if_exists(AT_FDCWD, ALLOWLIST, ALLOWLIST_MAX, &text, e);
+	r = file_read_if_exists(AT_FDCWD, ALLOWLIST, ALLOWLIST_MAX, &text, e);
 	if (r <= 0)
 		return r;
 	strings_split(str_or(text.data, ""), '\n', &lines);
@@ -299,8 +303,9 @@ static int match_pattern(const char *pattern, const char *key, struct hw_err *e)
 int tuning_check_allowed(const struct tuning *t, struct hw_err *e)
 {
 	AUTO(hw_strings_free) struct hw_strings patterns = { 0 };
-	int r = t->n_sysctls ? read_allowlist(&patterns, e) : 0;
+	int r;
 
+	r = t->n_sysctls ? read_allowlist(&patterns, e) : 0;
 	if (r <= 0)
 		return r;
 	for (size_t i = 0; i < t->n_sysctls; i++) {

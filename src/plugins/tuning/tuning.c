@@ -90,8 +90,9 @@ AUTO_VALUE_DEFINE(target_done, struct tuning_target);
 
 static int open_link(struct tuning_target *target, const char *ifname, struct hw_err *e)
 {
-	int r = rtnl_open(target->netns, &target->nl, e);
+	int r;
 
+	r = rtnl_open(target->netns, &target->nl, e);
 	return r < 0 ? r : link_get(target->nl, ifname, &target->link, e);
 }
 
@@ -103,8 +104,9 @@ static int record_values(struct hw_call *call, const struct tuning_target *targe
 
 	for (size_t i = 0; i < t->n_sysctls; i++) {
 		autofree char *value = NULL;
+		int r;
 
-		int r = sysctl_read(target->netns, t->sysctls[i].path, &value, e);
+		r = sysctl_read(target->netns, t->sysctls[i].path, &value, e);
 		if (r < 0 && r != -EACCES) /* -EACCES: the sysctl is write-only */
 			return r;
 		if (value && !has_key(&record->sysctl, t->sysctls[i].path))
@@ -154,8 +156,9 @@ static int change_link(struct hw_call *call, struct tuning_target *target, const
 static int apply_changes(struct hw_call *call, struct tuning_target *target, const struct tuning *t,
 			 struct hw_err *e)
 {
-	int r = record_values(call, target, t, e);
+	int r;
 
+	r = record_values(call, target, t, e);
 	for (size_t i = 0; r >= 0 && i < t->n_sysctls; i++)
 		r = sysctl_write(target->netns, t->sysctls[i].path, t->sysctls[i].value, e);
 	if (r < 0 || !tuning_has_attributes(t))
@@ -167,8 +170,9 @@ static int tuning_add(struct hw_call *call, struct hw_err *e)
 {
 	AUTO(tuning_done) struct tuning t = { 0 };
 	AUTO(target_done) struct tuning_target target = { .netns = -1 };
+	int r;
 
-	int r = tuning_init(&t, call, e);
+	r = tuning_init(&t, call, e);
 	if (r < 0)
 		return r;
 	r = tuning_check_allowed(&t, e);
@@ -263,8 +267,9 @@ static int tuning_check(struct hw_call *call, struct hw_err *e)
 {
 	AUTO(tuning_done) struct tuning t = { 0 };
 	AUTO(target_done) struct tuning_target target = { .netns = -1 };
+	int r;
 
-	int r = tuning_init(&t, call, e);
+	r = tuning_init(&t, call, e);
 	if (r < 0)
 		return r;
 	if (!call->prev)
@@ -296,8 +301,9 @@ static int tuning_check(struct hw_call *call, struct hw_err *e)
 static int tuning_status(struct hw_call *call, struct hw_err *e)
 {
 	AUTO(tuning_done) struct tuning t = { 0 };
+	int r;
 
-	int r = tuning_init(&t, call, e);
+	r = tuning_init(&t, call, e);
 	return r < 0 ? r : tuning_check_allowed(&t, e);
 }
 

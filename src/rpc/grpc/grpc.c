@@ -133,9 +133,10 @@ static int on_frame_sent(nghttp2_session *session, const nghttp2_frame *frame, v
 
 static int on_close(nghttp2_session *session, int32_t id, uint32_t error_code, void *user)
 {
-	struct call *c = find_call(session, id);
+	struct call *c;
 	struct grpc *g = user;
 
+	c = find_call(session, id);
 	if (!c)
 		return 0;
 	if (g->role == GRPC_SERVER)

@@ -152,8 +152,9 @@ void status_text_encode(const char *text, struct buf *b)
 static int hex_digit(char c)
 {
 	static const char digits[] = "0123456789abcdefABCDEF";
-	const char *at = c ? strchr(digits, c) : NULL;
+	const char *at;
 
+	at = c ? strchr(digits, c) : NULL;
 	if (!at)
 		return -1;
 	return (int)(at - digits < 16 ? at - digits : at - digits - 6);
@@ -164,9 +165,10 @@ char *status_text_decode(const char *value)
 	AUTO(buf_done) struct buf b = { 0 };
 
 	for (const char *p = value; *p; p++) {
-		int high = *p == '%' ? hex_digit(p[1]) : -1;
-		int low = high >= 0 ? hex_digit(p[2]) : -1;
+		int high, low;
 
+		high = *p == '%' ? hex_digit(p[1]) : -1;
+		low = high >= 0 ? hex_digit(p[2]) : -1;
 		if (low >= 0 && (high || low)) {
 			buf_putc(&b, (char)(high << 4 | low));
 			p += 2;
