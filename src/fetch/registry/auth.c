@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/base64.h"
@@ -43,12 +44,10 @@ static const struct hw_field token_fields[] = {
  * freed memory. */
 static char *join_secret(const char *prefix, const char *middle, const char *secret)
 {
-	size_t a = strlen(prefix), b = strlen(middle), c = strlen(secret);
-	char *text = mem_new(a + b + c + 1);
+	size_t size = strlen(prefix) + strlen(middle) + strlen(secret) + 1;
+	char *text = mem_new(size);
 
-	memcpy(text, prefix, a);
-	memcpy(text + a, middle, b);
-	memcpy(text + a + b, secret, c);
+	snprintf(text, size, "%s%s%s", prefix, middle, secret);
 	return text;
 }
 

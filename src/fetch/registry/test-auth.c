@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/str.h"
@@ -33,15 +34,20 @@ static void make_secret(char *ret_secret)
 static bool is_on_heap(const char *secret)
 {
 	const char *tail = secret + SECRET_LEN / 2;
-	unsigned long start, end;
 	bool found = false;
-	char line[512];
+	char line[512], *dash;
 	FILE *maps = fopen("/proc/self/maps", "re");
 
 	assert_non_null(maps);
-	while (fgets(line, sizeof(line), maps))
-		if (strstr(line, "[heap]") && sscanf(line, "%lx-%lx", &start, &end) == 2)
-			found = found || memmem((void *)start, end - start, tail, SECRET_LEN / 2);
+	while (fgets(line, sizeof(line), maps)) {
+		uintptr_t start, end;
+
+		if (!strstr(line, "[heap]"))
+			continue;
+		start = strtoul(line, &dash, 16);
+		end = strtoul(dash + 1, NULL, 16);
+		found = found || memmem((void *)start, end - start, tail, SECRET_LEN / 2);
+	}
 	fclose(maps);
 	return found;
 }
