@@ -45,17 +45,17 @@ load concurrent
 
 @test "concurrent: of ten ADDs of one attachment at once exactly one succeeds, and the others are refused" {
 	# each_add N: the N-th ADD of the attachment of pod 1; prints its error
-	each_add() { call ADD "$type" 1 >"result.$1" || jq -r '"\(.code) \(.msg)"' "result.$1" >"refused.$1"; }
+	each_add() { call ADD "$plugin" 1 >"result.$1" || jq -r '"\(.code) \(.msg)"' "result.$1" >"refused.$1"; }
 	pods 1 1
-	for type in bridge ptp; do
+	for plugin in bridge ptp; do
 		rm -f result.* refused.*
 		at_once each_add {1..10}
-		[ "$(sort -u refused.*)" = "1017 plugin $type: container c1 interface eth0 is already attached to network on-$type; call DEL first" ]
+		[ "$(sort -u refused.*)" = "1017 plugin $plugin: container c1 interface eth0 is already attached to network on-$plugin; call DEL first" ]
 		[ "$(cat refused.* | wc -l)" = 9 ]
 		for i in {1..10}; do [ -e "refused.$i" ] || cp "result.$i" result.first; done
 		mv result.first result.1
-		check "$type" 1
-		del "$type" 1
+		check "$plugin" 1
+		del "$plugin" 1
 		[ -z "$(left)" ]
 	done
 }
