@@ -147,8 +147,8 @@ class Server:
 class StalledImage:
     """An image on a server that stops in the middle of the only layer: `reached` is set, and it waits for `go_on`."""
 
-    def __init__(self, server, **image):
-        self.image = Image([member("f", data=b"x" * 100_000) + END], packed=bytes, media="layer.v1.tar", **image)
+    def __init__(self, server):
+        self.image = Image([member("f", data=b"x" * 100_000) + END], packed=bytes, media="layer.v1.tar")
         self.reached, self.go_on = threading.Event(), threading.Event()
         self.name = server.host + "/app:latest"
         server.add(self.image)

@@ -44,10 +44,8 @@ struct fetcher {
 struct layer_fetch {
 	struct fetcher *fetcher;
 	int layer;
-	char *diff_id;	     /* expected; NULL: any */
-	struct sha256 *hash; /* of the decompressed layer */
-	int pipe;	     /* pipe to the unpacker */
-	int blob;	     /* file to store the blob in; -1: none */
+	int pipe; /* pipe to the unpacker */
+	int blob; /* file to store the blob in; -1: none */
 	struct disk_space space;
 	int64_t received, reported_at;
 	struct decompress *decompress;
@@ -176,7 +174,6 @@ static int write_pipe(void *ctx, const void *data, size_t len, struct hw_err *e)
 	int idle_ms = l->fetcher->job.idle_ms;
 	const char *p = data;
 
-	sha256_add(l->hash, data, len);
 	while (len > 0) {
 		struct pollfd poller = { .fd = l->pipe, .events = POLLOUT };
 		ssize_t n;
@@ -211,46 +208,6 @@ static int on_blob_data(void *ctx, const void *data, size_t len, struct hw_err *
 	return r < 0 ? r : report_progress(l, e);
 }
 
-static void layer_fetch_free(struct layer_fetch *l)
-{
-	mem_close_fd(&l->pipe);
-	mem_close_fd(&l->blob);
-	decompress_free(l->decompress);
-	sha256_free(l->hash);
-	free(l->diff_id);
-	free(l);
-}
-
-/* The unpacker compares the diff ID, too. Its result alone would not be enough: it is the process that
- * unpacks the archive. */
-static int check_diff_id(const struct layer_fetch *l, struct hw_err *e)
-{
-	uint8_t sum[DIGEST_SIZE];
-	char got[DIGEST_TEXT];
-
-	sha256_end(l->hash, sum);
-	digest_format(sum, got);
-	if (!l->diff_id || str_equal(got, l->diff_id))
-		return 0;
-	err_text(e, -EBADMSG, "diff ID mismatch: got %s, want %s", got, l->diff_id);
-	return err_ctx(e, "layer with diff ID %s", l->diff_id);
-}
-
-static int finish_layer(struct layer_fetch *l, struct hw_err *e)
-{
-	const struct fetcher *f = l->fetcher;
-	int r;
-
-	r = decompress_finish(l->decompress, e);
-	if (r < 0)
-		err_ctx(e, "layer %s", descriptor_of(l)->digest);
-	if (r == 0)
-		r = check_diff_id(l, e);
-	if (r == 0)
-		return report(l, JOB_FETCHED, e);
-	return err_ctx(e, "%s %s from %s", job_verb(&f->job), f->job.reference, f->image.host);
-}
-
 /* Body of the thread that fetches a layer. An error is sent before the pipe is closed
  * (fetcher.h). */
 static void *run_layer_fetch(void *arg)
@@ -261,35 +218,40 @@ static void *run_layer_fetch(void *arg)
 	int r;
 
 	l->decompress = decompress_new(write_pipe, l);
-	l->hash = sha256_new();
 	r = f->source->fetch_blob(f->source, &f->image, descriptor_of(l), on_blob_data, l, &e);
+	if (r == 0 && decompress_finish(l->decompress, &e) < 0)
+		r = err_ctx(&e, "%s %s from %s: layer %s", job_verb(&f->job), f->job.reference,
+			    f->image.host, descriptor_of(l)->digest);
 	if (r == 0)
-		r = finish_layer(l, &e);
+		r = report(l, JOB_FETCHED, &e);
+	decompress_free(l->decompress);
 	if (r < 0)
 		send_error(l->fetcher, &e);
-	layer_fetch_free(l);
+	close(l->pipe);
+	mem_close_fd(&l->blob);
+	free(l);
 	return NULL;
 }
 
 /* ---- requests of the supervisor --------------------------------------------- */
 
-/* Takes over @pipe and the diff ID. */
-static int start_layer_fetch(struct fetcher *f, struct job_step *step, int pipe, struct hw_err *e)
+/* Takes over @pipe. */
+static int start_layer_fetch(struct fetcher *f, int layer, int pipe, struct hw_err *e)
 {
 	struct layer_fetch *l = mem_new(sizeof(*l));
 	int r;
 
 	fcntl(pipe, F_SETFL, O_NONBLOCK);
-	*l = (struct layer_fetch){ .fetcher = f,
-				   .layer = step->layer,
-				   .diff_id = take_ptr(step->diff_id),
-				   .pipe = pipe,
-				   .blob = take_fd(f->blobs[step->layer]) };
+	*l = (struct layer_fetch){
+		.fetcher = f, .layer = layer, .pipe = pipe, .blob = take_fd(f->blobs[layer])
+	};
 	l->space = (struct disk_space){ .fd = l->blob, .reserve = f->job.reserve };
 	r = thread_start(run_layer_fetch, l, NULL, e);
 	if (r < 0) {
-		layer_fetch_free(l);
-		return err_ctx(e, "layer %d", step->layer);
+		close(l->pipe);
+		mem_close_fd(&l->blob);
+		free(l);
+		return err_ctx(e, "layer %d", layer);
 	}
 	return 0;
 }
@@ -319,7 +281,7 @@ static int serve_requests(struct fetcher *f, struct hw_err *e)
 			f->blobs[step.layer] = take_fd(m.fd);
 			continue;
 		}
-		r = start_layer_fetch(f, &step, take_fd(m.fd), e);
+		r = start_layer_fetch(f, step.layer, take_fd(m.fd), e);
 		if (r < 0)
 			return r;
 	}

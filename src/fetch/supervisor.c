@@ -96,7 +96,7 @@ static int add_layer_context(const struct supervisor *s, const struct layer_task
 static int send_to_fetcher(struct supervisor *s, enum job_type type, size_t i, int fd,
 			   struct hw_err *e)
 {
-	struct job_step step = { .layer = (int)i, .diff_id = s->layers[i].plan->diff_id };
+	struct job_step step = { .layer = (int)i };
 	int r;
 
 	r = job_send_table(helper_socket(s->fetcher), type, job_step_fields, &step, fd,

@@ -11,8 +11,7 @@
  *        libraries by then.
  *        When the supervisor exits, the fetcher and the unpackers exit, too.
  *        A layer is complete when it was fetched with the expected digest and unpacked with the
- *        expected diff ID. Both the fetcher and the unpacker compare the diff ID: one of them alone,
- *        if it is compromised, cannot store its own content as a layer that other images share.
+ *        expected diff ID.
  */
 #ifndef FETCH_SUPERVISOR_H
 #define FETCH_SUPERVISOR_H

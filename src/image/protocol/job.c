@@ -103,8 +103,6 @@ const struct hw_field job_step_fields[] = {
 	  .help = "bytes of the blob received so far" },
 	{ "size", HW_INT64, HW_AT(struct job_step, size), .min = 0, .max = INT64_MAX,
 	  .help = "size of the blob in bytes" },
-	{ "diff_id", HW_STRING, HW_AT(struct job_step, diff_id),
-	  .help = "expected diff ID of the layer" },
 	{ "unpacked", HW_JSON, HW_AT(struct job_step, unpacked),
 	  .help = "properties of the unpacked layer" },
 	{ 0 },

@@ -24,7 +24,7 @@
  *
  *        Inside hawser-fetch, the supervisor and the fetcher use the same messages,
  *        except for layers: FETCH requests a layer and carries the pipe to write its
- *        archive to; FETCHED reports that the archive was complete and has the diff ID of FETCH. A BLOB
+ *        archive to; FETCHED reports that the archive was complete and valid. A BLOB
  *        message before FETCH carries a file for a copy of the compressed blob. An
  *        unpacker sends LAYER or FAILED to the supervisor.
  *        hawser-layer sends one message: REPORT after verifying a layer, DONE after
@@ -129,7 +129,6 @@ struct job_resolved {
 struct job_step {
 	int layer;
 	int64_t bytes, size; /* bytes of the blob: received so far, total */
-	char *diff_id;	     /* FETCH: expected diff ID; NULL: not compared */
 	char *unpacked;	     /* LAYER: JSON of struct unpacked, see layer-report.h */
 };
 
