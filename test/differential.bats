@@ -14,6 +14,7 @@ setup() {
 	export HAWSER_BUILD=$BATS_TEST_TMPDIR/build
 	mkdir -p "$suite" "$HAWSER_BUILD/cni"
 	cp "$HAWSER_SRC"/test/differential/{run,*.py} "$suite"
+	cp "$HAWSER_SRC/test/waiting.py" "$BATS_TEST_TMPDIR"
 	: >"$suite/allowed.tsv"
 	printf 'one pod\n\tconf {"ipam": {"type": "host-local", "subnet": "10.1.2.0/24"}}\n' >"$suite/ptp.cases"
 	ln -s "$GO_PLUGINS/host-local" "$HAWSER_BUILD/cni/host-local"
