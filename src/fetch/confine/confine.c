@@ -67,7 +67,7 @@ static const int supervisor_calls[] = {
 	SYS_wait4,     SYS_kill,     SYS_pipe2,	    SYS_socketpair,	 SYS_close_range,
 	SYS_prctl,     SYS_getppid,  SYS_open_tree, SYS_mount_setattr,	 SYS_fchdir,
 	SYS_chroot,    SYS_dup3,     SYS_capget,    SYS_capset,		 SYS_seccomp,
-	SYS_prlimit64, SYS_shutdown,
+	SYS_prlimit64, SYS_shutdown, SYS_tgkill,    SYS_fcntl,
 #ifdef SYS_dup2
 	SYS_dup2,
 #endif
@@ -97,10 +97,12 @@ static const int client_calls[] = {
 #endif
 };
 
+#define VALUES_MAX 6
+
 /* Calls that are allowed only if one argument has a certain value. */
 struct limited_call {
 	int call, argument;
-	uint32_t values[4];
+	uint32_t values[VALUES_MAX];
 	size_t n;
 	int error; /* for other values */
 };
@@ -126,7 +128,6 @@ static const int common_calls[] = {
 	SYS_close,
 	SYS_fstat,
 	SYS_fstatfs,
-	SYS_fcntl,
 	/* the process itself */
 	SYS_brk,
 	SYS_mmap,
@@ -142,7 +143,6 @@ static const int common_calls[] = {
 	SYS_restart_syscall,
 	SYS_getpid,
 	SYS_gettid,
-	SYS_tgkill,
 	SYS_clock_gettime, /* these are needed if the vDSO cannot read the clock */
 	SYS_gettimeofday,
 	SYS_getrandom,
@@ -235,8 +235,8 @@ static const struct role {
 };
 
 #define CALLS_MAX   128 /* of a role, common_calls included */
-#define LIMITED_MAX 4
-#define LIMITED_LEN (2 + 2 * 4 + 1) /* instructions for a limited call */
+#define LIMITED_MAX 4	/* of a role, in addition to those in limit_signals() */
+#define LIMITED_LEN (2 + 2 * VALUES_MAX + 1) /* instructions for a limited call */
 
 /* ---- root ------------------------------------------------------------------ */
 
@@ -292,7 +292,7 @@ static int drop_capabilities(uint64_t kept, struct hw_err *e)
 #define RETURN(value)  (struct sock_filter) BPF_STMT(BPF_RET | BPF_K, value)
 
 struct filter {
-	struct sock_filter program[5 + 2 * CALLS_MAX + LIMITED_MAX * LIMITED_LEN];
+	struct sock_filter program[5 + 2 * CALLS_MAX + (LIMITED_MAX + 2) * LIMITED_LEN];
 	unsigned short n;
 };
 
@@ -323,6 +323,22 @@ static void limit_call(struct filter *f, const struct limited_call *l)
 	f->program[f->n++] = RETURN(SECCOMP_RET_ERRNO | (uint32_t)l->error);
 }
 
+/* Signals only to this process: no capability is needed to send one to a process of the same user. With
+ * F_SETOWN and F_SETSIG, the kernel would send any signal to any process. */
+static void limit_signals(struct filter *f)
+{
+	struct limited_call kill = { SYS_tgkill, 0, { (uint32_t)getpid() }, 1, EPERM };
+	static const struct limited_call commands = { SYS_fcntl,
+						      1,
+						      { F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD,
+							F_GETFL, F_SETFL },
+						      6,
+						      EPERM };
+
+	limit_call(f, &kill);
+	limit_call(f, &commands);
+}
+
 /* Allows common_calls and those of @role. A system call made for another architecture kills the process,
  * because its number means a different call. */
 static int set_seccomp_filter(const struct role *role, struct hw_err *e)
@@ -340,6 +356,7 @@ static int set_seccomp_filter(const struct role *role, struct hw_err *e)
 	allow_calls(&f, &role->calls);
 	for (size_t i = 0; i < role->n_limited; i++)
 		limit_call(&f, &role->limited[i]);
+	limit_signals(&f);
 	f.program[f.n++] = RETURN(SECCOMP_RET_ERRNO | ENOSYS);
 	fprog.len = f.n;
 	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &fprog) < 0)

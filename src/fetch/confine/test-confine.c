@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -34,6 +35,8 @@
 
 /* Runs body() in a process that is confined to a new directory with a file "old" and a device
  * "null". Return: its exit status */
+static pid_t parent; /* of the confined process */
+
 static int run_confined_as(enum confine_role role, int (*body)(int root))
 {
 	char path[] = "/tmp/test-confine.XXXXXX";
@@ -51,6 +54,7 @@ static int run_confined_as(enum confine_role role, int (*body)(int root))
 	assert_int_equal(fchown(file, 5, 6), 0);
 	assert_int_equal(fsetxattr(root, TREE_OPAQUE, "y", 1, 0), 0);
 	assert_int_equal(mknodat(root, "null", S_IFCHR | 0666, makedev(1, 3)), 0);
+	parent = getpid();
 	pid = fork();
 	assert_true(pid >= 0);
 	if (pid == 0)
@@ -209,11 +213,22 @@ static int try_forbidden(size_t n)
 	return 0;
 }
 
+/* Return: 0 if the process can send signals only to itself, or 5 to 7 */
+static int try_signals(int fd)
+{
+	if (syscall(SYS_tgkill, getpid(), getpid(), 0) != 0)
+		return 5;
+	if (syscall(SYS_tgkill, parent, parent, 0) == 0 || errno != EPERM)
+		return 6;
+	return fcntl(fd, F_SETOWN, parent) == 0 || fcntl(fd, F_SETSIG, SIGKILL) == 0 ? 7 : 0;
+}
+
 static int try_calls(int root)
 {
 	int r = try_forbidden(ARRAY_SIZE(forbidden));
 
-	(void)root;
+	if (r == 0)
+		r = try_signals(root);
 	if (r != 0)
 		return r;
 	return syscall(SYS_clone, -1, 0, 0, 0, 0) != -1 || errno != ENOSYS ||
@@ -266,7 +281,10 @@ static int try_reader(void)
 static int run_forked(int (*body)(void))
 {
 	int status = -1;
-	pid_t pid = fork();
+	pid_t pid;
+
+	parent = getpid();
+	pid = fork();
 
 	assert_true(pid >= 0);
 	if (pid == 0)
@@ -349,7 +367,12 @@ static int become_client(void)
 
 static int try_client_calls(void)
 {
-	return become_client() < 0 ? 1 : try_forbidden(FORBIDDEN_TO_CLIENTS);
+	int r;
+
+	if (become_client() < 0)
+		return 1;
+	r = try_signals(STDERR_FILENO);
+	return r != 0 ? r : try_forbidden(FORBIDDEN_TO_CLIENTS);
 }
 
 static void test_client_calls(void **state)
