@@ -220,6 +220,12 @@ static void report_full(const struct rpc_server *s, bool refused)
 		s->config.full(s->config.ctx, refused);
 }
 
+/* The last response may still be on its way. */
+static bool is_idle(const struct conn *c)
+{
+	return grpc_is_idle(c->grpc) && c->out_at == c->out.len;
+}
+
 /* Return: false if all connections have calls */
 static bool close_idle_conn(struct rpc_server *s)
 {
@@ -228,7 +234,7 @@ static bool close_idle_conn(struct rpc_server *s)
 	snprintf(text, sizeof(text), "too many connections: limit %u, this one was idle",
 		 s->config.connections_max);
 	list_for_each_safe(struct conn, c, &s->conns, link) {
-		if (!grpc_is_idle(c->grpc))
+		if (!is_idle(c))
 			continue;
 		grpc_end(c->grpc, text);
 		conn_write_output(c);
@@ -330,7 +336,7 @@ static void on_timer(uv_timer_t *timer)
 	list_for_each(struct conn, c, &s->conns, link) {
 		grpc_tick(c->grpc, now);
 		if (now >= c->stall_at || now >= s->close_all_at ||
-		    (now >= s->close_idle_at && grpc_is_idle(c->grpc)))
+		    (now >= s->close_idle_at && is_idle(c)))
 			c->broken = true;
 		conn_schedule_flush(c);
 	}
