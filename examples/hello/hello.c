@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hello.c - a CNI plugin that writes a greeting for each container into a directory */
 #include <errno.h>
+#include <hawser/plugin.h>
 #include <stdio.h>
 #include <unistd.h>
-
-#include <hawser/plugin.h>
 
 struct hello_conf {
 	char *dir, *word;
