@@ -18,7 +18,6 @@
 #include "net/nft/iptables.h"
 #include "net/nft/wire.h"
 
-#define TRIES	 1000	/* a concurrent change makes a try fail */
 #define PRIORITY 100	/* of the chain; ruleset.nft sets the mark at priority 99 */
 #define MARK	 0x0800 /* as in ruleset.nft */
 
@@ -137,28 +136,55 @@ static int complete_once(struct nft *nft, int family, struct hw_err *e)
 	return r;
 }
 
+/* Repeats once() while other programs change nftables at the same time.
+ * Return: the last result of once(), which is not -ERESTART, or the error of nft_retry_wait() */
+static int retry(int (*once)(struct nft *nft, int family, struct hw_err *e), struct nft *nft,
+		 int family, struct hw_err *e)
+{
+	struct nft_retry retry = nft_retry_start();
+
+	for (;;) {
+		int r;
+
+		r = once(nft, family, e);
+		if (r != -ERESTART)
+			return r;
+		r = nft_retry_wait(&retry, e);
+		if (r < 0)
+			return r;
+	}
+}
+
 int postrouting_complete(struct nft *nft, int family, struct hw_err *e)
 {
-	int r = -ERESTART;
+	int r;
 
-	for (int tries = 0; r == -ERESTART && tries < TRIES; tries++)
-		r = complete_once(nft, family, e);
+	r = retry(complete_once, nft, family, e);
 	return r < 0 ? r : 0;
+}
+
+/* Return: 1 if a rule was removed, 0 if there was no rule, or a negative errno */
+static int remove_once(struct nft *nft, int family, struct hw_err *e)
+{
+	struct postrouting found;
+	uint32_t generation = 0;
+	int r;
+
+	r = nft_get_generation(nft, &generation, e);
+	if (r < 0)
+		return r;
+	r = find(nft, family, &found, e);
+	if (r < 0)
+		return r;
+	if (found.n || found.has_elem) {
+		r = change(nft, generation, &found, false, e);
+		if (r < 0)
+			return r;
+	}
+	return found.n > 0;
 }
 
 int postrouting_remove(struct nft *nft, int family, struct hw_err *e)
 {
-	struct postrouting found;
-	int r = -ERESTART;
-
-	for (int tries = 0; r == -ERESTART && tries < TRIES; tries++) {
-		uint32_t generation = 0;
-
-		r = nft_get_generation(nft, &generation, e);
-		if (r >= 0)
-			r = find(nft, family, &found, e);
-		if (r >= 0 && (found.n || found.has_elem))
-			r = change(nft, generation, &found, false, e);
-	}
-	return r < 0 ? r : found.n > 0;
+	return retry(remove_once, nft, family, e);
 }
