@@ -154,7 +154,7 @@ links() { ip -j link | jq -r '.[].ifname' | sort; }
 		"ip link set br7.100 down"; do
 		$damage
 		add c2 two '{"vlan":100,"isGateway":true}'
-		reaches two 10.7.0.1
+		connect two host 10.7.0.1 tcp 7777
 		call CHECK c2 two
 		[ "$(vlans "$port")" = "100 PVID Egress Untagged" ]
 		call DEL c2 two
@@ -162,7 +162,7 @@ links() { ip -j link | jq -r '.[].ifname' | sort; }
 	# a deleted bridge is created again, with the same gateway
 	ip link del br7
 	add c2 two '{"vlan":100,"isGateway":true}'
-	reaches two 10.7.0.1
+	connect two host 10.7.0.1 tcp 7777
 	call CHECK c2 two
 	run -0 call DEL c2 two
 	run hawser-plugin uninstall
