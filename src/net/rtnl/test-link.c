@@ -11,6 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/time.h"
+
 static void lo_in_a_new_namespace(void **state)
 {
 	AUTO(rtnl_close) struct rtnl *nl = test_rtnl();
@@ -131,6 +133,9 @@ static void pair_by_one_request(void **state)
 
 	link_set_up(pod_nl, &pod);
 	test_commit(pod_nl);
+	/* the kernel changes the state later, in another thread */
+	for (int i = 0; i < 5000 && test_link(pod_nl, "eth0").operstate != IF_OPER_UP; i++)
+		time_sleep(1);
 	assert_int_equal(test_link(pod_nl, "eth0").operstate, IF_OPER_UP);
 }
 
