@@ -25,6 +25,11 @@ stages() {
 	last_line "2 passed, 5 failed"
 }
 
+@test "stages: the total of a stage that make runs counts after a failure, too" {
+	run -1 stages 'stage one sh -c "echo 3 passed, 2 failed; echo make: Error 1; exit 2"' end_stages
+	last_line "3 passed, 2 failed"
+}
+
 # refuse PATTERN: print a script that fails if a file among its arguments contains PATTERN
 refuse() {
 	printf '%s\n' '#!/bin/sh' 'for file; do' "	case \$file in -*) ;; *) ! grep -l '$1' \"\$file\" || exit 1 ;; esac" 'done'

@@ -21,7 +21,8 @@ stage() {
 	log=$(mktemp)
 	printf '\n=== %s ===\n' "$name"
 	"$@" 2>&1 | tee "$log" || status=1
-	if [[ $(tail -n 1 "$log") =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed(,\ ([0-9]+)\ skipped)?$ ]]; then
+	# after a failure, the last line is an error of make
+	if [[ $(tail -n 2 "$log" | grep -v '^make: ' | tail -n 1) =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed(,\ ([0-9]+)\ skipped)?$ ]]; then
 		passed=${BASH_REMATCH[1]} failed=${BASH_REMATCH[2]} skipped=${BASH_REMATCH[4]:-0}
 	else
 		status=1
