@@ -220,7 +220,7 @@ static void report_full(const struct rpc_server *s, bool refused)
 		s->config.full(s->config.ctx, refused);
 }
 
-/* The last response may still be on its way. */
+/* Without calls, and everything is written. */
 static bool is_idle(const struct conn *c)
 {
 	return grpc_is_idle(c->grpc) && c->out_at == c->out.len;
