@@ -482,6 +482,14 @@ bool nft_elems_has(const struct nft_elems *elems, const struct nft_elem *elem)
 	return false;
 }
 
+bool nft_elems_has_set(const struct nft_elems *elems, const char *set)
+{
+	for (size_t i = 0; i < elems->n; i++)
+		if (str_equal(elems->v[i].set, set))
+			return true;
+	return false;
+}
+
 void nft_elems_add_once(struct nft_elems *elems, struct nft_elem elem)
 {
 	if (!nft_elems_has(elems, &elem))

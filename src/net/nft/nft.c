@@ -146,6 +146,19 @@ int nft_list(struct nft *nft, enum nft_table table, const char *set,
 	return r < 0 && !list.failed ? err_ctx(e, "list nftables set %s", set) : r;
 }
 
+static int refuse_elem(void *ctx, const struct nft_elem *elem, struct hw_err *e)
+{
+	const char *needed = ctx;
+	char text[NFT_ELEM_TEXT];
+
+	return err_text(e, -EBUSY, "%s needed by a pod: %s", needed, nft_elem_format(elem, text));
+}
+
+int nft_require_empty(struct nft *nft, const char *set, const char *needed, struct hw_err *e)
+{
+	return nft_list(nft, NFT_INET, set, refuse_elem, (void *)needed, e);
+}
+
 /* ---- change --------------------------------------------------------------------------------- */
 
 /* The owner that an element of a list has or gets. @owner: the owner of the list */

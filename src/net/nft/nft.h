@@ -170,6 +170,8 @@ void nft_elems_add(struct nft_elems *elems, struct nft_elem elem);
 void nft_elems_add_once(struct nft_elems *elems, struct nft_elem elem);
 /* Does the list have an element with the same set and key? */
 bool nft_elems_has(const struct nft_elems *elems, const struct nft_elem *elem);
+/* Does the list have an element of this set? */
+bool nft_elems_has_set(const struct nft_elems *elems, const char *set);
 
 AUTO_VALUE_DEFINE(nft_elems_done, struct nft_elems);
 
@@ -237,6 +239,9 @@ static inline bool nft_elem_exists(const struct nft_elem *elem)
 int nft_list(struct nft *nft, enum nft_table table, const char *set,
 	     int (*each)(void *ctx, const struct nft_elem *elem, struct hw_err *e), void *ctx,
 	     struct hw_err *e);
+/* Return: 0 if a set of the table inet is empty or missing; -EBUSY if it has an element, which the error
+ * names after "@needed by a pod: "; or another negative errno */
+int nft_require_empty(struct nft *nft, const char *set, const char *needed, struct hw_err *e);
 
 /* ---- rules ------------------------------------------------------------------------------ */
 

@@ -124,12 +124,9 @@ static int open_forward(struct nft *nft, const struct nft_elems *elems,
 	for (size_t f = 0; record->admin && f < ARRAY_SIZE(families); f++) {
 		struct forward forward = { families[f].family, record->admin, 1U << record->bit,
 					   record->create };
-		bool wanted = false;
 		int r;
 
-		for (size_t i = 0; i < elems->n; i++)
-			wanted |= str_equal(elems->v[i].set, families[f].set);
-		if (!wanted)
+		if (!nft_elems_has_set(elems, families[f].set))
 			continue;
 		r = add_forward_rules(nft, &forward, families[f].name, record->bit, e);
 		if (r < 0)
@@ -138,22 +135,13 @@ static int open_forward(struct nft *nft, const struct nft_elems *elems,
 	return 0;
 }
 
-static int refuse_address(void *ctx, const struct nft_elem *elem, struct hw_err *e)
-{
-	char text[NFT_ELEM_TEXT];
-
-	(void)ctx;
-	return err_text(e, -EBUSY, "rules in FORWARD are still needed by a pod: %s",
-			nft_elem_format(elem, text));
-}
-
 /* @name: "ip" or "ip6". Return: AF_INET or AF_INET6; -EBUSY if pods still need the rules */
 static int get_unused_family(struct nft *nft, const char *name, struct hw_err *e)
 {
 	size_t f = str_equal(name, families[0].name) ? 0 : 1;
 	int r;
 
-	r = nft_list(nft, NFT_INET, families[f].set, refuse_address, NULL, e);
+	r = nft_require_empty(nft, families[f].set, "rules in FORWARD are still", e);
 	return r < 0 ? r : families[f].family;
 }
 

@@ -97,12 +97,9 @@ static int complete_postrouting(struct nft *nft, const struct nft_elems *elems, 
 {
 	for (size_t f = 0; f < ARRAY_SIZE(masq_families); f++) {
 		autofree char *note = str_printf("%s POSTROUTING", masq_families[f].name);
-		bool wanted = false;
 		int r;
 
-		for (size_t i = 0; i < elems->n; i++)
-			wanted |= str_equal(elems->v[i].set, masq_families[f].set);
-		if (!wanted)
+		if (!nft_elems_has_set(elems, masq_families[f].set))
 			continue;
 		r = postrouting_is_complete(nft, masq_families[f].family, e);
 		if (r == 0)
@@ -115,15 +112,6 @@ static int complete_postrouting(struct nft *nft, const struct nft_elems *elems, 
 	return 0;
 }
 
-static int refuse_address(void *ctx, const struct nft_elem *elem, struct hw_err *e)
-{
-	char text[NFT_ELEM_TEXT];
-
-	(void)ctx;
-	return err_text(e, -EBUSY, "the rule in POSTROUTING is still needed by a pod: %s",
-			nft_elem_format(elem, text));
-}
-
 int pod_rules_host_object_remove(const char *note, struct hw_err *e)
 {
 	AUTO(nft_close) struct nft *nft = NULL;
@@ -133,7 +121,7 @@ int pod_rules_host_object_remove(const char *note, struct hw_err *e)
 	r = nft_open(&nft, e);
 	if (r < 0)
 		return r;
-	r = nft_list(nft, NFT_INET, masq_families[f].set, refuse_address, NULL, e);
+	r = nft_require_empty(nft, masq_families[f].set, "the rule in POSTROUTING is still", e);
 	return r < 0 ? r : postrouting_remove(nft, masq_families[f].family, e);
 }
 
