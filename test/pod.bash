@@ -56,3 +56,26 @@ works_in_every_version() {
 		"$1"
 	done
 }
+
+# add_forty_at_once: forty concurrent ADDs of /tmp/conf, of containers c1 to c40 in new namespaces p1 to p40; each
+# pod gets another address. The results are /tmp/r1 to /tmp/r40.
+add_forty_at_once() {
+	local i adds
+	for i in {1..40}; do ip netns add "p$i"; done
+	for i in {1..40}; do
+		call ADD "c$i" "p$i" "$(</tmp/conf)" >"/tmp/r$i" &
+		adds[i]=$!
+	done
+	for i in {1..40}; do wait "${adds[i]}" || { cat "/tmp/r$i"; return 1; }; done
+	[ "$(jq -r '.ips[0].address' /tmp/r? /tmp/r?? | sort -u | wc -l)" = 40 ]
+}
+
+# delete_forty_at_once: forty concurrent DELs of these pods
+delete_forty_at_once() {
+	local i dels
+	for i in {1..40}; do
+		call DEL "c$i" "p$i" "$(</tmp/conf)" &
+		dels[i]=$!
+	done
+	for i in {1..40}; do wait "${dels[i]}" || return; done
+}

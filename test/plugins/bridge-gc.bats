@@ -73,20 +73,10 @@ load bridge
 
 @test "bridge: forty concurrent first ADDs, then forty concurrent DELs, leave only the bridge" {
 	conf '{"isDefaultGateway":true}' "$both" >/tmp/conf
-	for i in {1..40}; do ip netns add "p$i"; done
-	for i in {1..40}; do
-		call ADD "c$i" "p$i" "$(</tmp/conf)" >"/tmp/r$i" &
-		adds[i]=$!
-	done
-	for i in {1..40}; do wait "${adds[i]}" || { cat "/tmp/r$i"; false; }; done
-	[ "$(jq -r '.ips[0].address' /tmp/r? /tmp/r?? | sort -u | wc -l)" = 40 ]
+	add_forty_at_once
 	[ "$(ip -j link show master br7 | jq length)" = 40 ]
 	connect p1 p40 "$(jq -r '.ips[0].address | split("/")[0]' /tmp/r40)" tcp 7777
-	for i in {1..40}; do
-		call DEL "c$i" "p$i" "$(</tmp/conf)" &
-		dels[i]=$!
-	done
-	for i in {1..40}; do wait "${dels[i]}"; done
+	delete_forty_at_once
 	only_bridge_left
 }
 

@@ -258,17 +258,7 @@ nothing_left() {
 
 @test "ptp: forty concurrent first ADDs, then forty concurrent DELs, leave nothing behind" {
 	conf '{}' "$both" >/tmp/conf
-	for i in {1..40}; do ip netns add "p$i"; done
-	for i in {1..40}; do
-		call ADD "c$i" "p$i" "$(</tmp/conf)" >"/tmp/r$i" &
-		adds[i]=$!
-	done
-	for i in {1..40}; do wait "${adds[i]}" || { cat "/tmp/r$i"; false; }; done
-	[ "$(jq -r '.ips[0].address' /tmp/r? /tmp/r?? | sort -u | wc -l)" = 40 ]
-	for i in {1..40}; do
-		call DEL "c$i" "p$i" "$(</tmp/conf)" &
-		dels[i]=$!
-	done
-	for i in {1..40}; do wait "${dels[i]}"; done
+	add_forty_at_once
+	delete_forty_at_once
 	nothing_left
 }
