@@ -40,6 +40,7 @@
 #include "base/buf.h"
 #include "base/hash.h"
 #include "base/json/value.h"
+#include "base/os/boot.h"
 #include "base/str.h"
 #include "base/time.h"
 #include "cni/lock.h"
@@ -109,7 +110,7 @@ static int init_record(struct skel_frame *f, struct hw_err *e)
 		.netns_override = f->call.netns_override,
 		.args = str_copy(f->call.args),
 		.config = str_ncopy(f->call.input, f->call.input_len),
-		.boot = str_copy(record_boot_id()),
+		.boot = str_copy(boot_id()),
 		.started = time_boot(),
 	};
 	return 0;
@@ -178,7 +179,7 @@ static void decode_created(const struct hw_plugin *plugin, const struct record *
 /* Also true if the boot ID is unknown: GC must not delete attachments in use. */
 static bool is_of_this_boot(const struct record *r)
 {
-	const char *boot = record_boot_id();
+	const char *boot = boot_id();
 
 	return str_empty(boot) || str_empty(r->boot) || str_equal(r->boot, boot);
 }

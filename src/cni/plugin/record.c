@@ -16,7 +16,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -28,7 +27,6 @@
 
 #define NAME_DIGITS 32
 #define RECORD_MAX  (8 << 20) /* enough for the largest configuration, with escapes */
-#define BOOT_ID	    40
 
 const struct hw_field record_fields[] = {
 	{ "plugin", HW_STRING, HW_AT(struct record, plugin), HW_REQUIRED },
@@ -62,28 +60,6 @@ int record_check_dir(const char *state_dir, struct hw_err *e)
 			"%s contains attachment records but is writable by other users: set "
 			"HAWSER_STATE to a private directory",
 			state_dir);
-}
-
-static char boot_id[BOOT_ID];
-
-static void read_boot_id(void)
-{
-	AUTO(buf_done) struct buf b = { 0 };
-	struct hw_err e;
-
-	if (file_read(AT_FDCWD, "/proc/sys/kernel/random/boot_id", 4096, &b, &e) < 0 || !b.len)
-		return;
-	size_t len = strcspn(b.data, "\n");
-	if (len < sizeof(boot_id))
-		memcpy(boot_id, b.data, len);
-}
-
-const char *record_boot_id(void)
-{
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-	pthread_once(&once, read_boot_id);
-	return boot_id;
 }
 
 static char *network_dir(const char *state_dir, const char *plugin, const char *network)

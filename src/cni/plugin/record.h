@@ -45,8 +45,6 @@ extern const struct hw_field record_fields[];
  * current user, or all users can write to it
  */
 int record_check_dir(const char *state_dir, struct hw_err *e);
-/* Return: the boot ID of the running kernel; "" if unknown */
-const char *record_boot_id(void);
 /* Writes a record, replacing an existing one of the same attachment. */
 int record_write(const char *state_dir, const struct record *r, struct hw_err *e);
 /* Return: 1 if found; 0 if there is no record or it is damaged; or a negative errno */

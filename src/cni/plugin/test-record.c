@@ -306,12 +306,6 @@ static void writable_state_dir(void **state)
 	assert_int_equal(record_check_dir(p->state, &e), -EPERM);
 }
 
-static void boot(void **state)
-{
-	(void)state;
-	assert_int_equal(strlen(record_boot_id()), 36);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -335,7 +329,6 @@ int main(void)
 		PLACE_TEST("record: only a pruning walk removes damaged files", prune),
 		PLACE_TEST("record: a directory that other users can write to is refused",
 			   writable_state_dir),
-		{ "record: the boot ID of the kernel is found", boot },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -36,6 +36,7 @@
 
 #include "base/buf.h"
 #include "base/hash.h"
+#include "base/os/boot.h"
 #include "base/os/file.h"
 #include "base/str.h"
 #include "base/time.h"
@@ -55,7 +56,7 @@ int index_open(struct lease_store *store, struct hw_err *e)
 
 	if (file_read(AT_FDCWD, "/etc/machine-id", 256, &id, &missing) == 0 && id.len > 1)
 		hash_hex(id.data, MACHINE_DIGITS, machine);
-	snprintf(store->boot_name, sizeof(store->boot_name), "%s-%s", machine, record_boot_id());
+	snprintf(store->boot_name, sizeof(store->boot_name), "%s-%s", machine, boot_id());
 	autofree char *path = str_printf(INDEX_DIR "/%s", store->boot_name);
 	store->index = openat(store->dir, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (store->index < 0 && errno != ENOENT)
