@@ -12,7 +12,6 @@ import json
 import pathlib
 import subprocess
 import tempfile
-import uuid
 
 try:
     import grpc
@@ -22,7 +21,7 @@ except ImportError:
 
 NEEDED = {"RuntimeReady", "NetworkReady"}
 IMAGE = "hawser.test/busybox:1"
-CGROUP = "/hawser-test-%s" % uuid.uuid4().hex[:8]  # cgroups are shared with the machine
+CGROUP = "/hawser-test"
 
 TABLE = pathlib.Path(__file__).resolve().parents[2] / "proto/cri-v1.tsv"
 PACKAGE = "runtime.v1"
