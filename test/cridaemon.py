@@ -38,17 +38,8 @@ class Daemon:
                         "--state", self.state, "--listen", "unix:" + self.socket,
                         "--cni-conf-dir", self.net, "--cni-bin-dir", self.bin,
                         "--cni-cache-dir", directory / "cache", *flags]
-        self.env = {**os.environ, "PATH": "%s:%s" % (os.environ["PATH"], self.stand_ins()), **(env or {})}
+        self.env = {**os.environ, **(env or {})}
         self.process = None
-
-    def stand_ins(self):
-        """A directory of programs that must exist for RuntimeReady and are not run yet."""
-        directory = self.dir / "programs"
-        directory.mkdir(exist_ok=True)
-        for name in ("crun", "conmon"):
-            (directory / name).write_text("#!/bin/sh\n")
-            (directory / name).chmod(0o755)
-        return directory
 
     def start(self, **more):
         with open(self.dir / "log", "ab") as log:

@@ -8,7 +8,7 @@ load lib
 setup() {
 	tree=$BATS_TEST_TMPDIR/tree
 	mkdir -p "$tree/test" "$tree/src/base" "$tree/build/src"
-	cp "$HAWSER_SRC"/test/{run,sandbox} "$tree/test"
+	cp "$HAWSER_SRC"/test/{run,sandbox,wait.bash} "$tree/test"
 	cd "$BATS_TEST_TMPDIR" || return
 	echo '# nothing' >"$tree/test/allowed-skips.txt"
 }

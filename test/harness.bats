@@ -25,6 +25,14 @@ unit() {
 	last_line "4 passed, 0 failed"
 }
 
+@test "run: mounts propagate in the sandbox of a file that asks for it" {
+	local first='head -n 1 /proc/self/mountinfo | grep -q shared:'
+	printf '# Sandbox: --shared\n@test "a: one" { %s; }\n' "$first" >"$tree/test/a.bats"
+	printf '@test "b: one" { ! %s; }\n' "$first" >"$tree/test/b.bats"
+	run -0 runner
+	last_line "2 passed, 0 failed"
+}
+
 @test "run: a failed test is shown with its output, and the exit status is 1" {
 	unit test-a 'echo 1..1' 'echo printed before' 'echo not ok 1 - a: one' 'echo "# printed after"'
 	echo '@test "b: one" { echo from bats; false; }' >"$tree/test/b.bats"

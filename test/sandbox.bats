@@ -62,3 +62,76 @@ load harness
 		wait_until eval '! pgrep -f "sleep 876[5]"'
 	done
 }
+
+# own_cgroups: print the paths of the cgroups of all sandboxes that were started here
+own_cgroups() { find /sys/fs/cgroup -name 'hawser-sandbox-*'; }
+
+# make_cgroups: create nested cgroups in every hierarchy, move the shell into them and freeze it
+make_cgroups='
+	for procs in /sys/fs/cgroup/cgroup.procs /sys/fs/cgroup/*/cgroup.procs; do
+		[ -e "$procs" ] || continue
+		dir=$(dirname "$procs")
+		mkdir "$dir/a" "$dir/a/b"
+		for file in cpuset.cpus cpuset.mems; do
+			[ -e "$dir/a/b/$file" ] || continue
+			cat "$dir/$file" >"$dir/a/$file"
+			cat "$dir/$file" >"$dir/a/b/$file"
+		done
+		echo 0 >"$dir/a/b/cgroup.procs"
+	done
+	freezer=/sys/fs/cgroup/freezer/a/b/freezer.state
+'
+
+@test "sandbox: the command is in the empty root of every cgroup hierarchy" {
+	run -0 sandbox sh -c 'cat /proc/self/cgroup; find /sys/fs/cgroup -mindepth 2 -type d'
+	[ -z "$(grep -v '^[0-9]*:[^:]*:/$' <<<"$output")" ]
+	[ "${#lines[@]}" -eq "$(wc -l </proc/self/cgroup)" ]
+}
+
+@test "sandbox: only the sandbox's own cgroup mounts are in mountinfo" {
+	run -0 sandbox sh -c 'grep -e "- cgroup" /proc/self/mountinfo'
+	[ "${#lines[@]}" -eq "$(grep -c -e '- cgroup' /proc/self/mountinfo)" ]
+	[ -z "$(awk '$4 != "/"' <<<"$output")" ]
+}
+
+@test "sandbox: cgroups of the command are removed when it ends" {
+	run -0 sandbox sh -ec "$make_cgroups cat /proc/self/cgroup"
+	[ -z "$(grep -v ':/a/b$' <<<"$output")" ]
+	[ -z "$(own_cgroups)" ]
+}
+
+@test "sandbox: cgroups of the command are removed when the sandbox is killed, with a frozen process" {
+	local signal pid
+	for signal in TERM HUP KILL; do
+		env -u HAWSER_SRC -u HAWSER_BUILD "$tree/test/sandbox" sh -ec "$make_cgroups
+			touch started
+			[ ! -e \$freezer ] || echo FROZEN >\$freezer
+			sleep infinity" 3>&- &
+		pid=$!
+		wait_until test -e "$tree/started"
+		rm "$tree/started"
+		[ -n "$(own_cgroups)" ]
+		kill -"$signal" "$pid"
+		wait_until is_empty own_cgroups
+	done
+}
+
+# propagates OPTION...: whether a mount reaches a mount namespace that was created before the mount
+propagates() {
+	sandbox "$@" sh -ec '
+		mkdir /tmp/volume /tmp/seen
+		mkfifo /tmp/go
+		unshare --mount --propagation slave sh -c "
+			: >/tmp/ready
+			read -r _ </tmp/go
+			mountpoint -q /tmp/volume" &
+		until [ -e /tmp/ready ]; do :; done
+		mount -t tmpfs volume /tmp/volume
+		echo >/tmp/go
+		wait $!'
+}
+
+@test "sandbox: mounts propagate to other mount namespaces of the sandbox only with --shared" {
+	propagates --shared
+	run ! propagates
+}

@@ -109,15 +109,15 @@ def test_the_runtime_is_not_ready_without_crun_and_conmon(make, tmp_path):
     d = make().start()
     assert d.call("Status")[1]["status.conditions.0.status"] == "1"
     assert d.stop() == 0
-    d.env["PATH"] = path = str(d.dir / "programs")
+    d.env["PATH"] = path = str(tmp_path)
     d.start()
-    (d.dir / "programs/conmon").unlink()
+    shutil.copy(shutil.which("crun"), tmp_path / "crun")
     fields = d.call("Status")[1]
     assert fields["status.conditions.0.type"] == "RuntimeReady"
     assert fields["status.conditions.0.status"] == "0"
     assert fields["status.conditions.0.reason"] == "RuntimeNotReady"
     assert fields["status.conditions.0.message"] == "conmon not found in " + path
-    (d.dir / "programs/crun").chmod(0o644)
+    (tmp_path / "crun").chmod(0o644)
     assert d.call("Status")[1]["status.conditions.0.message"] == "crun not found in " + path
 
 

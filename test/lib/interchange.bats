@@ -8,9 +8,6 @@ load ../lib
 setup() {
 	need podman crun conmon busybox iptables jq
 	need_go_plugins bridge host-local portmap
-	# crun rejects cgroup v1 if a cgroup2 mount with controllers exists. This changes only the mount
-	# namespace of the test.
-	umount /sys/fs/cgroup/unified 2>/dev/null || true
 	mkdir -p /tmp/rootfs/bin /tmp/net.d
 	cp "$(command -v busybox)" /tmp/rootfs/bin/sleep
 	cat >/tmp/net.d/demo.conflist <<-CONF

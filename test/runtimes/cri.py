@@ -5,14 +5,13 @@ test/runtimes/cri.py - CRI client for the tests, in the role of a kubelet
 What:  class Cri: pods and containers through the socket of a runtime. Each method is one operation
        with plain Python values; a failed call raises grpc.RpcError with the runtime's message.
        class Crictl: the same methods through the program crictl.
-How:   MESSAGES has the fields that are used, with the numbers of runtime.v1's api.proto. protobuf
-       ignores other fields that a runtime sends. No code is generated.
+How:   the message classes are made from the table proto/cri-v1.tsv. No code is generated.
 """
 import contextlib
 import json
+import pathlib
 import subprocess
 import tempfile
-import uuid
 
 try:
     import grpc
@@ -22,73 +21,51 @@ except ImportError:
 
 NEEDED = {"RuntimeReady", "NetworkReady"}
 IMAGE = "hawser.test/busybox:1"
-CGROUP = "/hawser-test-%s" % uuid.uuid4().hex[:8]  # cgroups are shared with the machine
+CGROUP = "/hawser-test"
 
-# MESSAGE: FIELD NUMBER TYPE, ... A type with [] is repeated; a map is from string to string.
-MESSAGES = """
-PortMapping: container_port 2 int32, host_port 3 int32
-PodSandboxMetadata: name 1 string, uid 2 string, namespace 3 string
-LinuxPodSandboxConfig: cgroup_parent 1 string
-PodSandboxConfig: metadata 1 PodSandboxMetadata, port_mappings 5 PortMapping[],
-    annotations 7 map, linux 8 LinuxPodSandboxConfig
-RunPodSandboxRequest: config 1 PodSandboxConfig
-RunPodSandboxResponse: pod_sandbox_id 1 string
-StopPodSandboxRequest: pod_sandbox_id 1 string
-StopPodSandboxResponse:
-RemovePodSandboxRequest: pod_sandbox_id 1 string
-RemovePodSandboxResponse:
-PodSandboxStatusRequest: pod_sandbox_id 1 string
-PodIP: ip 1 string
-PodSandboxNetworkStatus: ip 1 string, additional_ips 2 PodIP[]
-PodSandboxStatus: state 3 int32, network 5 PodSandboxNetworkStatus
-PodSandboxStatusResponse: status 1 PodSandboxStatus
-PodSandbox: id 1 string
-ListPodSandboxRequest:
-ListPodSandboxResponse: items 1 PodSandbox[]
-ImageSpec: image 1 string
-ContainerMetadata: name 1 string
-ContainerConfig: metadata 1 ContainerMetadata, image 2 ImageSpec, command 3 string[]
-CreateContainerRequest: pod_sandbox_id 1 string, config 2 ContainerConfig,
-    sandbox_config 3 PodSandboxConfig
-CreateContainerResponse: container_id 1 string
-StartContainerRequest: container_id 1 string
-StartContainerResponse:
-ExecSyncRequest: container_id 1 string, cmd 2 string[], timeout 3 int64
-ExecSyncResponse: stdout 1 bytes, stderr 2 bytes, exit_code 3 int32
-StatusRequest:
-RuntimeCondition: type 1 string, status 2 bool, message 4 string
-RuntimeStatus: conditions 1 RuntimeCondition[]
-StatusResponse: status 1 RuntimeStatus
-Image: id 1 string
-ImageStatusRequest: image 1 ImageSpec
-ImageStatusResponse: image 1 Image
-"""
+TABLE = pathlib.Path(__file__).resolve().parents[2] / "proto/cri-v1.tsv"
+PACKAGE = "runtime.v1"
+
+
+def rows(kind):
+    """The rows of one kind of the table: lists of message, field, number, type and label."""
+    with open(TABLE) as table:
+        lines = [line.rstrip("\n").split("\t") for line in table]
+    return [line[1:6] for line in lines if line[0] == kind]
+
+
+def services():
+    """The service of each method."""
+    return {method: service for service, method, *_ in rows("rpc")}
 
 
 def classes():
-    """The message classes, by name."""
-    file = descriptor_pb2.FileDescriptorProto(name="cri.proto", package="runtime.v1",
-                                              syntax="proto3")
-    for line in MESSAGES.replace("\n    ", " ").strip().splitlines():
-        name, _, fields = line.partition(":")
-        message = file.message_type.add(name=name)
-        for field in filter(None, fields.split(",")):
-            add_field(message, *field.split())
+    """The message classes, by name. An enum inside a message is declared outside it, because only
+    its values matter."""
+    file = descriptor_pb2.FileDescriptorProto(name="cri.proto", package=PACKAGE, syntax="proto3")
+    enums = {name.split(".")[-1]: file.enum_type.add() for name, *_ in rows("enum")}
+    messages = {name: file.message_type.add(name=name) for name, *_ in rows("message")}
+    for name, enum in enums.items():
+        enum.name = name
+    for name, value, number, *_ in rows("enum_value"):
+        enums[name.split(".")[-1]].value.add(name=value, number=int(number))
+    for name, field, number, kind, label in rows("field"):
+        add_field(messages[name], field, number, kind, label, enums)
     return {n.split(".")[-1]: c for n, c in message_factory.GetMessages([file]).items()}
 
 
-def add_field(message, name, number, kind):
+def add_field(message, name, number, kind, label, enums):
     field = message.field.add(name=name, number=int(number))
-    field.label = field.LABEL_REPEATED if kind.endswith("[]") else field.LABEL_OPTIONAL
-    kind = kind.rstrip("[]")
-    if kind == "map":
-        entry = message.nested_type.add(name=name.capitalize() + "Entry")
+    field.label = field.LABEL_REPEATED if label else field.LABEL_OPTIONAL
+    if label == "map":
+        entry = message.nested_type.add(name=name.title().replace("_", "") + "Entry")
         entry.options.map_entry = True
-        add_field(entry, "key", 1, "string")
-        add_field(entry, "value", 2, "string")
-        kind, field.label = message.name + "." + entry.name, field.LABEL_REPEATED
+        for n, part in enumerate(kind[len("map<"):-1].split(","), 1):
+            add_field(entry, ("key", "value")[n - 1], n, part, "", enums)
+        kind = message.name + "." + entry.name
     if kind[0].isupper():
-        field.type, field.type_name = field.TYPE_MESSAGE, ".runtime.v1." + kind
+        field.type = field.TYPE_ENUM if kind in enums else field.TYPE_MESSAGE
+        field.type_name = ".%s.%s" % (PACKAGE, kind)
     else:
         field.type = getattr(field, "TYPE_" + kind.upper())
 
@@ -107,12 +84,13 @@ def container_config(command):
 class Cri:
     def __init__(self, socket):
         self.types = classes()
+        self.services = services()
         self.channel = grpc.insecure_channel("unix://" + socket)
 
-    def call(self, method, service="RuntimeService", **fields):
+    def call(self, method, **fields):
         request = self.types[method + "Request"](**fields)
         rpc = self.channel.unary_unary(
-            "/runtime.v1.%s/%s" % (service, method),
+            "/%s.%s/%s" % (PACKAGE, self.services[method], method),
             request_serializer=lambda m: m.SerializeToString(),
             response_deserializer=self.types[method + "Response"].FromString)
         return rpc(request, timeout=60)
@@ -121,7 +99,7 @@ class Cri:
         """Are the runtime and its network ready, and is our image loaded?"""
         try:
             status = self.call("Status").status
-            image = self.call("ImageStatus", "ImageService", image={"image": IMAGE}).image
+            image = self.call("ImageStatus", image={"image": IMAGE}).image
         except grpc.RpcError:
             return False
         conditions = {c.type for c in status.conditions if c.status}

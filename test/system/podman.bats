@@ -15,9 +15,6 @@ setup() {
 
 # prepare: create networks and a second host, run one container, and save the state after it
 prepare() {
-	# crun rejects cgroup v1 if a cgroup2 mount with controllers exists. This changes only the mount
-	# namespace of the test.
-	umount /sys/fs/cgroup/unified 2>/dev/null || true
 	cat >"$CONTAINERS_CONF" <<-CONF
 	[network]
 	network_backend = "cni"

@@ -151,7 +151,6 @@ def daemon():
     containerd.cri.remove_pod(pod.id)
     yield containerd
     containerd.stop()
-    shell("find /sys/fs/cgroup{,/*}%s -depth -type d -exec rmdir {} + || true" % cri.CGROUP)
 
 
 @pytest.fixture
