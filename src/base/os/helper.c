@@ -281,7 +281,7 @@ int helper_end_on_eof(int socket, struct hw_err *e)
 
 /* Writing the value may be forbidden, or /proc not be mounted: the helper also works without. A
  * positive value is kept: it would make the helper less likely to be killed. */
-static void reset_oom_score(void)
+void helper_reset_oom_score(void)
 {
 	autoclose int fd = -1;
 	char text[16] = "";
@@ -314,8 +314,8 @@ int helper_init(size_t memory, struct hw_err *e)
 {
 	int r;
 
-	reset_oom_score();
-	r = memory > 0 ? helper_limit_memory(memory, e) : 0;
+	helper_reset_oom_score();
+	r = helper_limit_memory(memory, e);
 	return r < 0 ? r : helper_end_on_eof(HELPER_SOCKET, e);
 }
 

@@ -62,11 +62,12 @@ void helper_free(struct helper *h);
 
 AUTO_DEFINE(helper_free, struct helper);
 
-/* At the start of a helper program: exit with the other end of HELPER_SOCKET, see
- * helper_end_on_eof(); if memory runs out, let the kernel kill the helper before the daemon, whose
- * oom_score_adj it has inherited; and limit its memory, see helper_limit_memory(). @memory: 0: no
- * limit */
+/* At the start of a helper program: helper_end_on_eof() for HELPER_SOCKET,
+ * helper_reset_oom_score() and helper_limit_memory(). */
 int helper_init(size_t memory, struct hw_err *e);
+/* In the helper: if memory runs out, let the kernel kill the helper before the daemon, whose
+ * oom_score_adj it has inherited. */
+void helper_reset_oom_score(void);
 /* In the helper: limit the memory of this process and its forks, in bytes. A lower limit is kept. */
 int helper_limit_memory(size_t memory, struct hw_err *e);
 /* In the helper: exit with status 0 when the other end of @socket is closed. To be called again
