@@ -2,13 +2,14 @@
 /*
  * bench/probe.c - the kernel's share of a pod's ADD or DEL
  *
- * What:  probe bridge|ptp|del NUMBER NETNS [QUEUES]
+ * What:  probe bridge|ptp|del|chain|chain-del NUMBER NETNS [QUEUES]
  *        sends the requests to the kernel that the plugin of that name sends for a
  *        pod with one IPv4 address, and prints the nanoseconds that they took:
  *        create a veth pair with one end in NETNS; for bridge, make the host end a
  *        port of the bridge; bring both ends up; add the pod's address and routes;
  *        for ptp, add the host's address and route. A pod on a bridge announces its
- *        address. `del` deletes the veth pair and waits for the kernel. QUEUES is
+ *        address. `del` deletes the veth pair and waits for the kernel. chain and
+ *        chain-del are in probe-chain.c. QUEUES is
  *        the number of queues of each end; without it the kernel creates one per
  *        processor and keeps one.
  *        probe setup: creates the bridge.
@@ -18,6 +19,8 @@
  * Not:   does not read a configuration, existing state or a sysctl, allocate a lease, or
  *        write a record or a result: it is a lower bound for a plugin, not a plugin.
  */
+#include "probe.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -37,26 +40,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#define BRIDGE	 "probe0"
-#define NETWORK	 0x0a630000 /* 10.99.0.0/16 */
-#define LENGTH	 16
-#define POD_LINK "eth0"
-#define ROOM	 8192
+#define NETWORK 0x0a630000 /* 10.99.0.0/16 */
+#define LENGTH	16
+#define PORTS	30000
 
-struct batch {
-	char bytes[ROOM];
-	size_t len;
-	unsigned n;
-};
-
-struct pod {
-	char host[IF_NAMESIZE];
-	unsigned queues;
-	uint32_t address, gateway, network; /* network byte order */
-	int netns;
-};
-
-static void __attribute__((noreturn)) die(const char *what)
+void die(const char *what)
 {
 	fprintf(stderr, "probe: %s: %s\n", what, strerror(errno));
 	exit(1);
@@ -72,7 +60,7 @@ static int64_t now_ns(void)
 
 /* ---- requests ---------------------------------------------------------------------- */
 
-static struct nlmsghdr *put(struct batch *b, uint16_t type, uint16_t flags)
+struct nlmsghdr *put(struct batch *b, uint16_t type, uint16_t flags)
 {
 	struct nlmsghdr *m = mnl_nlmsg_put_header(b->bytes + b->len);
 
@@ -82,7 +70,7 @@ static struct nlmsghdr *put(struct batch *b, uint16_t type, uint16_t flags)
 	return m;
 }
 
-static void put_end(struct batch *b, const struct nlmsghdr *m)
+void put_end(struct batch *b, const struct nlmsghdr *m)
 {
 	b->len += MNL_ALIGN(m->nlmsg_len);
 }
@@ -119,8 +107,7 @@ static void put_pair(struct batch *b, const struct pod *pod, unsigned master)
 	put_end(b, m);
 }
 
-static void put_link(struct batch *b, uint16_t type, const char *name, const char *kind,
-		     unsigned index)
+void put_link(struct batch *b, uint16_t type, const char *name, const char *kind, unsigned index)
 {
 	struct nlmsghdr *m = put(b, type, kind ? NLM_F_CREATE | NLM_F_EXCL : 0);
 	struct ifinfomsg *link = mnl_nlmsg_put_extra_header(m, sizeof(*link));
@@ -193,22 +180,22 @@ static void put_route(struct batch *b, uint16_t type, unsigned index, uint32_t d
 
 /* ---- sending --------------------------------------------------------------------------- */
 
-static int open_socket(void)
+int open_socket(int protocol)
 {
-	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, protocol);
 
 	if (fd < 0)
 		die("socket");
 	return fd;
 }
 
-static int open_socket_in(int netns)
+int open_socket_in(int netns)
 {
 	int home = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC), fd;
 
 	if (home < 0 || setns(netns, CLONE_NEWNET) < 0)
 		die("setns");
-	fd = open_socket();
+	fd = open_socket(NETLINK_ROUTE);
 	if (setns(home, CLONE_NEWNET) < 0)
 		die("setns back");
 	close(home);
@@ -228,7 +215,7 @@ static void read_acks(const char *answer, int len, unsigned *missing)
 	}
 }
 
-static void commit(int fd, const struct batch *b)
+void commit(int fd, const struct batch *b)
 {
 	unsigned missing = b->n;
 	char answer[ROOM];
@@ -244,7 +231,7 @@ static void commit(int fd, const struct batch *b)
 	}
 }
 
-static unsigned get_index(int fd, const char *name)
+unsigned get_index(int fd, const char *name)
 {
 	struct ifreq request = { 0 };
 
@@ -256,10 +243,9 @@ static unsigned get_index(int fd, const char *name)
 
 /* ---- operations ---------------------------------------------------------------------------- */
 
-static void add_bridge(const struct pod *pod, unsigned bridge)
+void add_bridge(const struct pod *pod, unsigned bridge, int host, int inside)
 {
 	struct batch pair = { 0 }, in_pod = { 0 };
-	int host = open_socket(), inside = open_socket_in(pod->netns);
 	unsigned eth0;
 
 	put_pair(&pair, pod, bridge);
@@ -275,7 +261,7 @@ static void add_bridge(const struct pod *pod, unsigned bridge)
 static void add_ptp(const struct pod *pod)
 {
 	struct batch pair = { 0 }, in_pod = { 0 }, on_host = { 0 };
-	int host = open_socket(), inside = open_socket_in(pod->netns);
+	int host = open_socket(NETLINK_ROUTE), inside = open_socket_in(pod->netns);
 	unsigned veth, eth0;
 
 	put_pair(&pair, pod, 0);
@@ -299,7 +285,7 @@ static void delete_pair(const struct pod *pod)
 	struct batch b = { 0 };
 
 	put_link(&b, RTM_DELLINK, pod->host, NULL, 0);
-	commit(open_socket(), &b);
+	commit(open_socket(NETLINK_ROUTE), &b);
 }
 
 static void create_bridge(void)
@@ -307,7 +293,7 @@ static void create_bridge(void)
 	struct batch b = { 0 };
 
 	put_link(&b, RTM_NEWLINK, BRIDGE, "bridge", 0);
-	commit(open_socket(), &b);
+	commit(open_socket(NETLINK_ROUTE), &b);
 }
 
 static void run_operation(const char *what, struct pod *pod, const char *netns)
@@ -319,7 +305,11 @@ static void run_operation(const char *what, struct pod *pod, const char *netns)
 	if (pod->netns < 0)
 		die(netns);
 	if (strcmp(what, "bridge") == 0)
-		add_bridge(pod, bridge);
+		add_bridge(pod, bridge, open_socket(NETLINK_ROUTE), open_socket_in(pod->netns));
+	else if (strcmp(what, "chain") == 0)
+		add_chain(pod, bridge);
+	else if (strcmp(what, "chain-del") == 0)
+		delete_chain(pod);
 	else if (strcmp(what, "ptp") == 0)
 		add_ptp(pod);
 	else
@@ -337,12 +327,15 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	if (argc != 4 && argc != 5) {
-		fputs("usage: probe setup | probe bridge|ptp|del NUMBER NETNS [QUEUES]\n", stderr);
+		fputs("usage: probe setup | probe bridge|ptp|del|chain|chain-del NUMBER NETNS "
+		      "[QUEUES]\n",
+		      stderr);
 		return 2;
 	}
 	number = (uint32_t)strtoul(argv[2], NULL, 10);
 	pod.queues = argc == 5 ? (unsigned)strtoul(argv[4], NULL, 10) : 0;
 	pod.address = htonl(NETWORK + 2 + number);
+	pod.port = htons((uint16_t)(PORTS + number));
 	snprintf(pod.host, sizeof(pod.host), "veth%u", number);
 	run_operation(argv[1], &pod, argv[3]);
 	return 0;

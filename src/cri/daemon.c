@@ -33,9 +33,11 @@
 #include "cri/metrics-http.h"
 #include "cri/metrics.h"
 #include "cri/notify.h"
+#include "cri/service/executables.h"
 #include "cri/service/services.h"
 #include "image/reference.h"
 #include "pod/network-watch.h"
+#include "pod/plugin-server.h"
 #include "pod/pod-cidr.h"
 #include "rpc/socket.h"
 
@@ -52,6 +54,7 @@ struct daemon {
 	int lock_fd;		     /* lock of the state directory */
 	struct store *store;
 	struct puller *puller;
+	struct plugin_server *plugins;
 	struct pod_cidr pod_cidr;
 	pthread_t sweeper;
 	bool has_sweeper;
@@ -261,6 +264,14 @@ static int start_store(struct daemon *d, const struct config *c, struct hw_err *
 	return r;
 }
 
+static void start_plugins(struct daemon *d, const struct config *c)
+{
+	autofree char *program = executable_helper("hawser-plugin");
+
+	d->plugins = plugin_server_new(&(struct plugin_server_options){
+		.plugin_dirs = c->cni_bin_dir, .program = program, .state_dir = c->state });
+}
+
 static void count_call(void *ctx, const struct rpc_finished_call *call)
 {
 	struct daemon *d = ctx;
@@ -347,6 +358,7 @@ static void write_metrics(void *ctx, struct buf *b)
 			      (int64_t)usage.layers);
 	metrics_format_number(b, "hawser_layer_bytes", "gauge",
 			      "Disk space used by all layers, in bytes.", usage.bytes);
+	plugin_server_format_metrics(d->plugins, b);
 	metrics_format_process(b);
 	metrics_format_number(b, "process_start_time_seconds", "gauge",
 			      "Start time in seconds since 1970.", d->started_at / 1000000000);
@@ -412,7 +424,9 @@ static int start_daemon(struct daemon *d, const struct config *c, struct hw_err 
 	r = start_metrics(d, c, e);
 	if (r < 0)
 		return r;
-	d->network = network_watch_new(&d->loop, c->cni_conf_dir, c->cni_bin_dir);
+	start_plugins(d, c);
+	d->network = network_watch_new(&d->loop, c->cni_conf_dir, c->cni_bin_dir,
+				       plugin_server_exec(d->plugins));
 	render_saved_cidr(d);
 	d->runtime_service = (struct runtime_service){ &d->config, d->network, &d->pod_cidr };
 	d->image_service = (struct image_service){ &d->config, d->store, d->puller };
@@ -465,6 +479,7 @@ static void daemon_done(struct daemon *d)
 	for (size_t i = 0; i < SERVICES; i++)
 		service_free(d->services[i]);
 	puller_free(d->puller);
+	plugin_server_free(d->plugins);
 	store_close(d->store);
 	uv_loop_close(&d->loop); /* after all threads have ended: they use the loop's descriptors */
 	metrics_free(d->metrics);

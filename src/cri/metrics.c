@@ -13,6 +13,7 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
+#include "base/histogram.h"
 #include "base/map.h"
 #include "base/os/file.h"
 #include "base/str.h"
@@ -20,15 +21,9 @@
 
 #define CODES (STATUS_UNAUTHENTICATED + 1)
 
-/* Upper bounds of the buckets in microseconds; the last bucket has no bound and is not listed. */
-static const int64_t buckets[] = {
-	500, 1000, 2500, 10000, 50000, 250000, 1000000, 5000000, 30000000, 120000000,
-};
-
 struct counters {
 	_Atomic uint64_t codes[CODES];
-	_Atomic uint64_t buckets[ARRAY_SIZE(buckets) + 1];
-	_Atomic uint64_t us;
+	struct histogram seconds;
 };
 
 struct metrics {
@@ -62,18 +57,13 @@ void metrics_count_call(void *ctx, const struct rpc_finished_call *call)
 {
 	struct metrics *m = ctx;
 	struct counters *c;
-	int64_t us = call->ns / 1000;
-	size_t i = 0;
 
 	c = map_find(m->methods, call->path);
 	if (!c)
 		c = &m->unknown;
-	while (i < ARRAY_SIZE(buckets) && us > buckets[i])
-		i++;
 	atomic_fetch_add_explicit(&c->codes[call->code < CODES ? call->code : STATUS_UNKNOWN], 1,
 				  memory_order_relaxed);
-	atomic_fetch_add_explicit(&c->buckets[i], 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&c->us, (uint64_t)us, memory_order_relaxed);
+	histogram_add(&c->seconds, call->ns);
 }
 
 /* ---- format ------------------------------------------------------------------------- */
@@ -105,24 +95,9 @@ static void put_codes(struct buf *b, const char *path, const struct counters *c)
 
 static void put_histogram(struct buf *b, const char *path, const struct counters *c)
 {
-	static const char name[] = "hawser_cri_call_seconds";
-	uint64_t n[ARRAY_SIZE(c->buckets)], all = 0;
+	autofree char *labels = str_printf("method=\"%s\"", path);
 
-	for (size_t i = 0; i < ARRAY_SIZE(n); i++)
-		all += n[i] = atomic_load_explicit(&c->buckets[i], memory_order_relaxed);
-	if (all == 0)
-		return;
-	all = 0;
-	for (size_t i = 0; i < ARRAY_SIZE(buckets); i++) {
-		all += n[i];
-		buf_printf(b, "%s_bucket{method=\"%s\",le=\"%g\"} %" PRIu64 "\n", name, path,
-			   (double)buckets[i] / 1e6, all);
-	}
-	all += n[ARRAY_SIZE(buckets)];
-	buf_printf(b, "%s_bucket{method=\"%s\",le=\"+Inf\"} %" PRIu64 "\n", name, path, all);
-	buf_printf(b, "%s_sum{method=\"%s\"} %.6f\n", name, path,
-		   (double)atomic_load_explicit(&c->us, memory_order_relaxed) / 1e6);
-	buf_printf(b, "%s_count{method=\"%s\"} %" PRIu64 "\n", name, path, all);
+	histogram_format(&c->seconds, "hawser_cri_call_seconds", labels, b);
 }
 
 static void put_each(const struct metrics *m, struct buf *b,

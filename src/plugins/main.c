@@ -29,6 +29,7 @@
 #include "plugins/pod/rules.h"
 #include "plugins/portmap/portmap.h"
 #include "plugins/rules.h"
+#include "plugins/serve.h"
 #include "plugins/tuning/tuning.h"
 
 static const struct hw_plugin *const plugins[] = {
@@ -59,6 +60,8 @@ static const char usage[] =
 	"their\n"
 	"                                         owners\n"
 	"       hawser-plugin repair              restore deleted nftables rules and elements\n"
+	"       hawser-plugin serve               run plugins for hawser-cri, which starts this "
+	"command\n"
 	"       hawser-plugin --help | --version\n";
 
 static int print_error(const struct hw_err *e)
@@ -187,6 +190,16 @@ static int command_repair(int argc, char **argv)
 	return 0;
 }
 
+static int command_serve(int argc, char **argv)
+{
+	struct hw_err e;
+
+	(void)argv;
+	if (argc != 1)
+		return print_usage_error();
+	return serve_run(plugins, &e) < 0 ? print_error(&e) : 0;
+}
+
 static int command_help(int argc, char **argv)
 {
 	(void)argc;
@@ -207,13 +220,10 @@ static const struct command {
 	const char *name;
 	int (*run)(int argc, char **argv);
 } commands[] = {
-	{ "list", command_list },
-	{ "install", command_install },
-	{ "uninstall", command_uninstall },
-	{ "rules", command_rules },
-	{ "repair", command_repair },
-	{ "--help", command_help },
-	{ "-h", command_help },
+	{ "list", command_list },	    { "install", command_install },
+	{ "uninstall", command_uninstall }, { "rules", command_rules },
+	{ "repair", command_repair },	    { "serve", command_serve },
+	{ "--help", command_help },	    { "-h", command_help },
 	{ "--version", command_version },
 };
 

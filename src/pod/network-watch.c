@@ -72,6 +72,7 @@ struct network_watch {
 	size_t n_dirs, open_handles;
 	char *conf_dir;
 	struct hw_strings bin_dirs;
+	const struct hw_exec *exec;
 	struct status status;
 	struct slot view;
 };
@@ -148,6 +149,7 @@ static void *status_thread(void *arg)
 	autofree const char **dirs = mem_new((w->bin_dirs.n + 1) * sizeof(const char *));
 	struct hw_cni_options options = { .size = sizeof(options),
 					  .plugin_dirs = dirs,
+					  .exec = w->exec,
 					  .stderr_mode = HW_STDERR_DROP,
 					  .cancel_fd = s->cancel_fd,
 					  .timeout_ms = STATUS_TIMEOUT_MS };
@@ -343,7 +345,7 @@ static void add_dir(struct network_watch *w, uv_loop_t *loop, const char *path)
 }
 
 struct network_watch *network_watch_new(struct uv_loop_s *loop, const char *conf_dir,
-					const char *bin_dirs)
+					const char *bin_dirs, const struct hw_exec *exec)
 {
 	struct network_watch *w = mem_new(sizeof(*w));
 	struct network_view *view = view_new();
@@ -351,6 +353,7 @@ struct network_watch *network_watch_new(struct uv_loop_s *loop, const char *conf
 	view->message = str_copy("not checked yet");
 	slot_init(&w->view, &view->shared);
 	w->conf_dir = str_copy(conf_dir);
+	w->exec = exec;
 	strings_split(bin_dirs, ':', &w->bin_dirs);
 	w->status.cancel_fd = eventfd(0, EFD_CLOEXEC);
 	uv_async_init(loop, &w->status.async, on_status);

@@ -18,6 +18,7 @@
 
 #include "base/shared.h"
 
+struct hw_exec;
 struct network_watch;
 struct uv_loop_s;
 
@@ -29,9 +30,10 @@ struct network_view {
 	char *message; /* why the network is not ready; "" if it is ready */
 };
 
-/* @bin_dirs is a list separated by colons. Directories may be missing. */
+/* @bin_dirs is a list separated by colons. Directories may be missing. @exec runs the plugins; it must
+ * stay valid. */
 struct network_watch *network_watch_new(struct uv_loop_s *loop, const char *conf_dir,
-					const char *bin_dirs);
+					const char *bin_dirs, const struct hw_exec *exec);
 void network_watch_update(struct network_watch *w); /* reads the directories again at once */
 /* Kills a plugin that runs STATUS. The loop frees the object when its handles are closed. NULL is
  * allowed. */

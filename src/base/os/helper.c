@@ -3,8 +3,8 @@
  * base/os/helper.c - helper processes: they serve this process on a socket, and end with it
  *
  * How:   the kernel sends SIGIO to the helper whenever something happens on its socket (O_ASYNC).
- *        The handler exits if the other end is closed. Unlike a thread that waits for EOF, this
- *        works in a process that must not have a second, less confined thread.
+ *        The handler exits, or calls a function, if the other end is closed. Unlike a thread that
+ *        waits for EOF, this works in a process that must not have a second, less confined thread.
  *        A fork also gets SIGKILL when its parent ends: a compromised helper can block SIGIO.
  */
 #include "base/os/helper.h"
@@ -241,35 +241,47 @@ int helper_exit_error(struct helper *h, const char *name, struct hw_err *e)
 /* ---- in the helper --------------------------------------------------------------------------- */
 
 static int watched_socket;
+static void (*on_eof)(void);
 
-static void exit_on_eof(int number)
+static void check_for_eof(int number)
 {
 	struct pollfd poller = { .fd = watched_socket, .events = POLLRDHUP };
 	int before = errno;
 
 	(void)number;
 	if (poll(&poller, 1, 0) > 0)
-		_exit(EXIT_SUCCESS);
+		on_eof();
 	errno = before;
 }
 
-int helper_end_on_eof(int socket, struct hw_err *e)
+int helper_watch_eof(int socket, void (*act)(void), struct hw_err *e)
 {
-	const struct sigaction action = { .sa_handler = exit_on_eof, .sa_flags = SA_RESTART };
+	const struct sigaction action = { .sa_handler = check_for_eof, .sa_flags = SA_RESTART };
 	int flags;
 
 	watched_socket = socket;
+	on_eof = act;
 	flags = fcntl(socket, F_GETFL);
 	if (flags < 0 || sigaction(SIGIO, &action, NULL) < 0 ||
 	    fcntl(socket, F_SETOWN, getpid()) < 0 || fcntl(socket, F_SETFL, flags | O_ASYNC) < 0)
 		return err_set(e, -errno, "watch the socket");
-	exit_on_eof(SIGIO); /* it may have been closed before */
+	check_for_eof(SIGIO); /* it may have been closed before */
 	return 0;
+}
+
+static void exit_successfully(void)
+{
+	_exit(EXIT_SUCCESS);
+}
+
+int helper_end_on_eof(int socket, struct hw_err *e)
+{
+	return helper_watch_eof(socket, exit_successfully, e);
 }
 
 /* Writing the value may be forbidden, or /proc not be mounted: the helper also works without. A
  * positive value is kept: it would make the helper less likely to be killed. */
-static void reset_oom_score(void)
+void helper_reset_oom_score(void)
 {
 	autoclose int fd = -1;
 	char text[16] = "";
@@ -302,7 +314,7 @@ int helper_init(size_t memory, struct hw_err *e)
 {
 	int r;
 
-	reset_oom_score();
+	helper_reset_oom_score();
 	r = helper_limit_memory(memory, e);
 	return r < 0 ? r : helper_end_on_eof(HELPER_SOCKET, e);
 }

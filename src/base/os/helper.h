@@ -62,15 +62,21 @@ void helper_free(struct helper *h);
 
 AUTO_DEFINE(helper_free, struct helper);
 
-/* At the start of a helper program: exit with the other end of HELPER_SOCKET, see
- * helper_end_on_eof(); if memory runs out, let the kernel kill the helper before the daemon, whose
- * oom_score_adj it has inherited; and limit its memory, see helper_limit_memory(). */
+/* At the start of a helper program: helper_end_on_eof() for HELPER_SOCKET,
+ * helper_reset_oom_score() and helper_limit_memory(). */
 int helper_init(size_t memory, struct hw_err *e);
+/* In the helper: if memory runs out, let the kernel kill the helper before the daemon, whose
+ * oom_score_adj it has inherited. */
+void helper_reset_oom_score(void);
 /* In the helper: limit the memory of this process and its forks, in bytes. A lower limit is kept. */
 int helper_limit_memory(size_t memory, struct hw_err *e);
 /* In the helper: exit with status 0 when the other end of @socket is closed. To be called again
  * after a change of the user ID. */
 int helper_end_on_eof(int socket, struct hw_err *e);
+/* In the helper: call @act in a signal handler when the other end of @socket is closed, or shut down
+ * for writing; before this function returns, if that has already happened. Replaces the socket that
+ * was watched before. The signal is SIGIO: a process that ignores it no longer watches. */
+int helper_watch_eof(int socket, void (*act)(void), struct hw_err *e);
 /* In a helper of helper_fork(): be killed when the process @parent ends. To be called again after a
  * change of the user ID, with the getppid() from before. Exits if @parent has already ended. */
 int helper_end_with_parent(pid_t parent, struct hw_err *e);

@@ -382,6 +382,30 @@ static int run_forked(int (*body)(void))
 	return WEXITSTATUS(status);
 }
 
+static void exit_with_42(void)
+{
+	_exit(42);
+}
+
+/* A shutdown of the other end, which stays open, is also EOF. */
+static int watches_for_shutdown(void)
+{
+	struct hw_err e;
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0 ||
+	    helper_watch_eof(pair[1], exit_with_42, &e) < 0 || send(pair[0], "m", 1, 0) != 1)
+		return 1;
+	shutdown(pair[0], SHUT_WR);
+	return 2;
+}
+
+static void shutdown_calls_the_function(void **state)
+{
+	(void)state;
+	assert_int_equal(run_forked(watches_for_shutdown), 42);
+}
+
 static void write_oom_score(const char *text)
 {
 	autoclose int fd = -1;
@@ -481,6 +505,8 @@ int main(void)
 		{ "helper: a process cannot exceed its memory limit", memory_is_limited },
 		{ "helper: a socket that is already closed ends the helper at once",
 		  closed_socket_is_noticed_at_once },
+		{ "helper: a function can be called when the socket is shut down",
+		  shutdown_calls_the_function },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,8 +12,6 @@
  */
 #include <errno.h>
 #include <string.h>
-#include <sys/auxv.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,6 +22,7 @@
 #include "base/os/file.h"
 #include "base/str.h"
 #include "base/time.h"
+#include "cni/plugin/program.h"
 #include "cni/plugin/skel.h"
 #include "cni/runtime/conf.h"
 #include "cni/runtime/exec.h"
@@ -50,25 +49,6 @@ static int run_in_process(void *ctx, const struct hw_run *run, struct hw_ran *re
 	ret_ran->output = reply.output ? reply.output : str_copy("");
 	ret_ran->output_len = strlen(ret_ran->output);
 	return 0;
-}
-
-/* Compares device and inode of the file with those of the running program. AT_EXECFN is faster to
- * resolve than /proc/self/exe. If the program was started through a dynamic loader, both name the
- * loader, and the plugin is executed.
- *
- * Return: the plugin of that name in this binary; NULL if the file is another binary */
-static const struct hw_plugin *find_sibling(const struct hw_plugin *const *siblings,
-					    const char *name, const char *path)
-{
-	const char *self = (const char *)getauxval(AT_EXECFN);
-	struct stat own, found;
-
-	while (siblings && *siblings && !str_equal((*siblings)->name, name))
-		siblings++;
-	if (!siblings || !*siblings || !self || stat(self, &own) < 0 || stat(path, &found) < 0 ||
-	    own.st_dev != found.st_dev || own.st_ino != found.st_ino)
-		return NULL;
-	return *siblings;
 }
 
 static int find_in_path(const char *plugin, const char *path, char **ret_path, struct hw_err *e)
@@ -101,7 +81,7 @@ int hw_delegate(struct hw_call *call, const char *plugin, const char *command, c
 	r = find_in_path(plugin, call->path, &path, e);
 	if (r < 0)
 		return r;
-	sibling = find_sibling(f->request->siblings, plugin, path);
+	sibling = program_find(f->request->siblings, f->request->self, plugin, path);
 
 	struct exec_call run = {
 		.plugin = path,
@@ -126,7 +106,8 @@ int hw_delegate(struct hw_call *call, const char *plugin, const char *command, c
 			     .netns_override = run.env.netns_override,
 			     .netns_is_checked = true,
 			     .state_dir = f->request->state_dir,
-			     .siblings = f->request->siblings },
+			     .siblings = f->request->siblings,
+			     .self = f->request->self },
 	};
 	const struct hw_exec without_exec = { sizeof(without_exec), &in_process, NULL,
 					      run_in_process };

@@ -14,6 +14,8 @@
 #include <malloc.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -21,7 +23,6 @@
 #include "base/os/file.h"
 #include "base/str.h"
 #include "cni/error.h"
-#include "cni/plugin/skel.h"
 #include "cni/runtime/cni.h"
 
 #define HEAP_PAD (256 << 10) /* more than a call needs, so that the heap grows only once */
@@ -77,12 +78,35 @@ static int report_error(const struct hw_err *e)
 	return write_reply(&reply);
 }
 
-int program_main(int argc, char **argv, const struct hw_plugin *plugin,
-		 const struct hw_plugin *const *siblings)
+/* If the program was started through a dynamic loader, AT_EXECFN names the loader, and the plugin is
+ * executed. AT_EXECFN is faster to resolve than /proc/self/exe. */
+const struct hw_plugin *program_find(const struct hw_plugin *const *plugins,
+				     const struct stat *self, const char *name, const char *path)
 {
-	AUTO(skel_reply_done) struct skel_reply reply = { 0 };
-	AUTO(buf_done) struct buf input = { 0 };
-	struct skel_request request = {
+	const char *own_path = (const char *)getauxval(AT_EXECFN);
+	struct stat own, found;
+
+	while (plugins && *plugins && !str_equal((*plugins)->name, name))
+		plugins++;
+	if (!plugins || !*plugins || stat(path, &found) < 0)
+		return NULL;
+	if (!self && own_path && stat(own_path, &own) == 0)
+		self = &own;
+	if (!self || self->st_dev != found.st_dev || self->st_ino != found.st_ino ||
+	    !(found.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH)))
+		return NULL;
+	return *plugins;
+}
+
+void program_init(void)
+{
+	mallopt(M_TOP_PAD, HEAP_PAD);
+	value_seed();
+}
+
+struct skel_request program_request(const struct hw_plugin *const *siblings)
+{
+	return (struct skel_request){
 		.command = getenv("CNI_COMMAND"),
 		.container_id = getenv("CNI_CONTAINERID"),
 		.netns = getenv("CNI_NETNS"),
@@ -92,11 +116,18 @@ int program_main(int argc, char **argv, const struct hw_plugin *plugin,
 		.netns_override = getenv("CNI_NETNS_OVERRIDE"),
 		.siblings = siblings,
 	};
+}
+
+int program_main(int argc, char **argv, const struct hw_plugin *plugin,
+		 const struct hw_plugin *const *siblings)
+{
+	AUTO(skel_reply_done) struct skel_reply reply = { 0 };
+	AUTO(buf_done) struct buf input = { 0 };
+	struct skel_request request = program_request(siblings);
 	struct hw_err e;
 
-	mallopt(M_TOP_PAD, HEAP_PAD);
+	program_init();
 	file_open_missing_stdio(O_PATH);
-	value_seed();
 	if (argc > 1 && (str_equal(argv[1], "-h") || str_equal(argv[1], "--help")))
 		return print_help(plugin);
 	if (skel_wants_input(&request) &&

@@ -11,6 +11,8 @@
 #ifndef CNI_PLUGIN_SKEL_H
 #define CNI_PLUGIN_SKEL_H
 
+#include <sys/stat.h>
+
 #include <hawser/plugin.h>
 
 #include "base/err.h"
@@ -28,6 +30,7 @@ struct skel_request {
 	size_t input_len;
 	/* All plugins of this binary, NULL at the end. Delegating to one of them needs no exec. */
 	const struct hw_plugin *const *siblings;
+	const struct stat *self; /* the file of this binary; NULL: see program_find() */
 };
 
 struct skel_reply {

@@ -98,8 +98,7 @@ static int run_with_busy_retry(const struct proc *p, struct proc_result *ret, st
 	}
 }
 
-/* Sets the error of a plugin that was not started or was killed. */
-static int error_from_run(int r, int64_t started, struct hw_err *e)
+int exec_run_error(int r, int64_t started, struct hw_err *e)
 {
 	double seconds = (double)(time_now() - started) / 1e9;
 
@@ -120,8 +119,7 @@ static int error_from_run(int r, int64_t started, struct hw_err *e)
 	}
 }
 
-static int run_program(const struct hw_run *run, bool same_group, struct hw_ran *ret_ran,
-		       struct hw_err *e)
+int exec_run(const struct hw_run *run, bool same_group, struct hw_ran *ret_ran, struct hw_err *e)
 {
 	AUTO(proc_result_done) struct proc_result result = { 0 };
 	struct proc p = { 0 };
@@ -144,7 +142,7 @@ static int run_program(const struct hw_run *run, bool same_group, struct hw_ran 
 	p.deadline = copy.deadline_ns ? copy.deadline_ns : TIME_NEVER;
 	r = run_with_busy_retry(&p, &result, e);
 	if (r < 0)
-		return error_from_run(r, started, e);
+		return exec_run_error(r, started, e);
 	ret_ran->status = result.status;
 	ret_ran->output_len = result.output.len;
 	ret_ran->output = buf_take(&result.output);
@@ -160,7 +158,7 @@ static int run_program(const struct hw_run *run, bool same_group, struct hw_ran 
 int hw_exec_run(void *ctx, const struct hw_run *run, struct hw_ran *ret_ran, struct hw_err *e)
 {
 	(void)ctx;
-	return run_program(run, false, ret_ran, e);
+	return exec_run(run, false, ret_ran, e);
 }
 
 /* ---- environment -------------------------------------------------------------- */
@@ -305,7 +303,7 @@ int exec_call(const struct exec_call *call, char **ret_output, size_t *ret_len, 
 	int r;
 
 	r = custom ? call->exec->run(call->exec->ctx, &run, &ran, e)
-		   : run_program(&run, call->same_group, &ran, e);
+		   : exec_run(&run, call->same_group, &ran, e);
 	if (r >= 0 && (ran.status || (str_equal(call->env.command, "ADD") &&
 				      is_error_object(ran.output, ran.output_len))))
 		r = error_from_reply(&ran, e);

@@ -44,6 +44,14 @@ struct exec_call {
 int exec_find(const struct hw_exec *exec, const char *plugin, const char *const *dirs,
 	      char **ret_path, struct hw_err *e);
 
+/* hw_exec_run(); @same_group: the plugin stays in our process group, and only the plugin itself is
+ * killed, not its group */
+int exec_run(const struct hw_run *run, bool same_group, struct hw_ran *ret_ran, struct hw_err *e);
+/* Sets the error of hw_exec_run() for a plugin that was not started or was killed: @r is the error,
+ * @started the time of the call, and *e explains an error other than -ETIMEDOUT, -ECANCELED and
+ * -EFBIG. Return: @r */
+int exec_run_error(int r, int64_t started, struct hw_err *e);
+
 /*
  * Runs a plugin once.
  * @ret_output: its standard output, @ret_len bytes; freed by the caller

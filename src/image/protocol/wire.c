@@ -12,10 +12,9 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdint.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
+#include "base/os/pass-fd.h"
 #include "base/time.h"
 
 #define HEADER	5
@@ -43,25 +42,6 @@ static int wait_ready(int fd, short events, int idle_ms, struct hw_err *e)
 	if (r == 0)
 		return err_text(e, -ETIMEDOUT, "message transfer stalled for %d ms", idle_ms);
 	return 0;
-}
-
-static ssize_t send_some(int fd, struct iovec parts[2], int along)
-{
-	union {
-		char space[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control = { 0 };
-	struct msghdr msg = { .msg_iov = parts, .msg_iovlen = 2 };
-
-	if (along >= 0) {
-		msg.msg_control = control.space;
-		msg.msg_controllen = sizeof(control.space);
-		*CMSG_FIRSTHDR(&msg) = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof(int)),
-							 .cmsg_level = SOL_SOCKET,
-							 .cmsg_type = SCM_RIGHTS };
-		memcpy(CMSG_DATA(CMSG_FIRSTHDR(&msg)), &along, sizeof(along));
-	}
-	return sendmsg(fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 static void skip_bytes(struct iovec parts[2], size_t len)
@@ -92,7 +72,9 @@ int job_send(int fd, enum job_type type, const void *data, size_t len, int along
 		int r;
 
 		r = wait_ready(fd, POLLOUT, idle_ms, e);
-		n = r < 0 ? 0 : send_some(fd, parts, begun ? -1 : along);
+		n = r < 0 ? 0
+			  : pass_fd_send(fd, parts, ARRAY_SIZE(parts), begun ? -1 : along,
+					 MSG_DONTWAIT);
 		if (n < 0 && errno != EINTR && errno != EAGAIN)
 			r = err_set(e, -errno, "send a message");
 		if (r < 0) {
@@ -106,39 +88,6 @@ int job_send(int fd, enum job_type type, const void *data, size_t len, int along
 }
 
 /* ---- receiving ------------------------------------------------------------- */
-
-/* A message has at most one file descriptor; further ones are closed. */
-static ssize_t receive_some(int fd, void *data, size_t len, int *ret_fd)
-{
-	struct iovec iov = { .iov_base = data, .iov_len = len };
-	/* CMSG_SPACE() includes padding in which a second descriptor would fit. With CMSG_LEN() the
-	 * kernel discards the second one. */
-	union {
-		char space[CMSG_LEN(sizeof(int))];
-		struct cmsghdr align;
-	} control;
-	struct msghdr msg = { .msg_iov = &iov,
-			      .msg_iovlen = 1,
-			      .msg_control = control.space,
-			      .msg_controllen = sizeof(control.space) };
-	struct cmsghdr *c;
-	int received;
-	ssize_t n;
-
-	n = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-	if (n < 0)
-		return n;
-	c = CMSG_FIRSTHDR(&msg);
-	if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS ||
-	    c->cmsg_len != CMSG_LEN(sizeof(int)))
-		return n;
-	memcpy(&received, CMSG_DATA(c), sizeof(received));
-	if (*ret_fd < 0)
-		*ret_fd = received;
-	else
-		close(received);
-	return n;
-}
 
 /* the sender of a message, and how long to wait for it */
 struct sender {
@@ -169,7 +118,7 @@ static int receive_all(const struct sender *s, char *data, size_t len, int *ret_
 		r = wait_sender(s, e);
 		if (r < 0)
 			return r;
-		n = receive_some(s->fd, data + got, len - got, ret_fd);
+		n = pass_fd_receive(s->fd, data + got, len - got, ret_fd, MSG_DONTWAIT);
 		if (n < 0 && (errno == EINTR || errno == EAGAIN))
 			continue;
 		if (n < 0 && errno != ECONNRESET)
