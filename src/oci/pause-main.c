@@ -7,9 +7,9 @@
  * How:   without the C library, so that a pod costs a few pages of memory: system calls, no variables
  *        outside the stack. pause.c starts it with all signals blocked, and never unblocks them.
  *        Descriptor 0 is a socket of the daemon, which writes one byte as soon as the pod is
- *        recorded; EOF means that the daemon has died before. Descriptor 1 is an empty mount
- *        namespace. The move into cgroups comes after that byte: on v1 it takes milliseconds, for
- *        which nobody waits.
+ *        recorded; EOF means that the daemon died before. Descriptor 1 is an empty mount
+ *        namespace. The move into cgroups comes after that byte, because on v1 it takes
+ *        milliseconds, and the daemon does not wait for it.
  * Rules: containers see this process, and those with CAP_SYS_PTRACE can change it. It keeps no
  *        descriptor, no capability and no file system of the host, and its seccomp filter allows only
  *        the three system calls that it needs.
@@ -97,7 +97,7 @@ static _Noreturn void finish(int status)
 
 /* ---- start ----------------------------------------------------------------------------------- */
 
-/* Ends the process if the daemon has died. All signals are blocked: the call is not interrupted. */
+/* Ends the process if the daemon died. All signals are blocked: the call is not interrupted. */
 static void wait_for_go(void)
 {
 	char byte;
@@ -110,8 +110,9 @@ static void wait_for_go(void)
  * for the daemon's cgroup. */
 static void enter_cgroup(const char *file)
 {
-	long fd = call4(__NR_openat, AT_FDCWD, file, O_WRONLY, 0);
+	long fd;
 
+	fd = call4(__NR_openat, AT_FDCWD, file, O_WRONLY, 0);
 	if (fd < 0)
 		return;
 	call3(__NR_write, fd, "0", 1);

@@ -36,8 +36,8 @@ struct pause_process {
 
 /* Starts a process that is in the namespaces of the calling thread, except PID and mount. It is a
  * child of this process, without an exit signal: only pause_kill() and pause_process_done() reap it.
- * @cgroup_files: see cgroup_procs_files(); the process enters these cgroups after pause_go(), nobody
- * waits for it. */
+ * @cgroup_files: see cgroup_procs_files(); the process enters these cgroups some time after
+ * pause_go(). */
 int pause_start(const struct pause_host *host, const struct hw_strings *cgroup_files,
 		struct pause_process *ret_process, struct hw_err *e);
 /* Lets the process live on. Before, it ends with this process. */

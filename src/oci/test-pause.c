@@ -484,7 +484,7 @@ int main(void)
 			   ends_with_its_starter),
 		PAUSE_TEST("pause: a process without pause_go() is killed and reaped",
 			   not_started_is_undone),
-		PAUSE_TEST("pause: pause_go() fails if the process has died", go_after_its_death),
+		PAUSE_TEST("pause: pause_go() fails if the process was killed", go_after_its_death),
 		PAUSE_TEST("pause: only SIGTERM and SIGINT end it", ends_on_signals),
 		PAUSE_TEST("pause: orphans are reaped", reaps_orphans),
 		PAUSE_TEST("pause: it enters the cgroups that it is given", enters_cgroups),
