@@ -221,6 +221,8 @@ static void ends_on_signals(void **state)
 			if (number != SIGKILL && number != SIGSTOP && number != SIGTERM &&
 			    number != SIGINT)
 				kill(p.pid, number);
+		kill(p.pid, SIGSTOP); /* interrupts a system call */
+		kill(p.pid, SIGCONT);
 		assert_false(has_ended(&p, 20));
 		kill(p.pid, numbers[i]);
 		assert_true(has_ended(&p, TEST_MS));
