@@ -161,7 +161,7 @@ static bool crun_refuses(void)
 	       controllers.len > 0;
 }
 
-/* A slave gets mounts from the host, but not the other way round. Otherwise cgroup2 would be unmounted
+/* A slave gets mounts from the host, and the host none from it. Otherwise cgroup2 would be unmounted
  * on the host, too, or what is mounted below it. */
 static int leave_unified(struct hw_err *e)
 {
