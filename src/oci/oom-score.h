@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * oci/oom-score.h - oom_score_adj of processes that this one starts
+ */
+#ifndef OCI_OOM_SCORE_H
+#define OCI_OOM_SCORE_H
+
+#include "base/err.h"
+
+/* Raises @wanted to the lowest oom_score_adj that this process may set for others. Without
+ * CAP_SYS_RESOURCE that is its own value: a process inherits it, and may not lower it. Return: 0, or a
+ * negative errno */
+int oom_score_clamp(int wanted, int *ret_score, struct hw_err *e);
+
+#endif
