@@ -217,14 +217,20 @@ static const struct hw_field spec_fields[] = {
 	{ 0 },
 };
 
-char *spec_encode(const struct oci_spec *s)
+int spec_encode(const struct oci_spec *s, char **ret_json, struct hw_err *e)
 {
+	AUTO(spec_done) struct oci_spec again = { 0 };
+	autofree char *text = NULL;
 	char version[] = SPEC_VERSION;
 	struct oci_spec copy = *s;
 
 	if (!copy.version)
 		copy.version = version;
-	return hw_field_encode(spec_fields, &copy, 0);
+	text = hw_field_encode(spec_fields, &copy, 0);
+	if (spec_decode(text, strlen(text), &again, e) < 0)
+		return err_replace(e, -EFBIG, -E2BIG);
+	*ret_json = take_ptr(text);
+	return 0;
 }
 
 int spec_decode(const char *json, size_t len, struct oci_spec *ret, struct hw_err *e)

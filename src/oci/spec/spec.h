@@ -147,8 +147,9 @@ extern const struct hw_field spec_process_fields[]; /* struct oci_process; for `
 extern const struct hw_field spec_limits_fields[];  /* struct oci_limits; for `crun update` */
 extern const struct hw_field spec_hooks_fields[];   /* struct oci_hooks */
 
-/* The text of config.json, to be freed by the caller. */
-char *spec_encode(const struct oci_spec *s);
+/* The text of config.json, to be freed by the caller. Return: 0; -E2BIG if it would be so large that
+ * spec_decode() rejected it */
+int spec_encode(const struct oci_spec *s, char **ret_json, struct hw_err *e);
 /* Return: 0; -EBADMSG if it is malformed, then *ret needs no spec_done() */
 int spec_decode(const char *json, size_t len, struct oci_spec *ret, struct hw_err *e);
 void spec_done(struct oci_spec *s);

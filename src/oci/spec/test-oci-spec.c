@@ -11,7 +11,7 @@
 static void an_empty_configuration_has_what_crun_needs(void **state)
 {
 	struct oci_spec s = { 0 };
-	autofree char *text = spec_encode(&s);
+	autofree char *text = encode_spec(&s);
 
 	(void)state;
 	assert_string_equal(
@@ -54,7 +54,7 @@ static void what_is_encoded_can_be_decoded(void **state)
 
 	(void)state;
 	assert_ok(spec_decode(whole, strlen(whole), &s, &e), &e);
-	again = spec_encode(&s);
+	again = encode_spec(&s);
 	assert_string_equal(again, whole);
 	assert_int_equal(((uint32_t *)s.process.user.additional_gids.v)[1], 3);
 	assert_true(s.process.has_oom_score_adj);
@@ -70,6 +70,24 @@ static void a_malformed_configuration_is_rejected(void **state)
 	assert_int_equal(spec_decode(bad, strlen(bad), &s, &e), -EBADMSG);
 	assert_string_equal(e.msg, "OCI configuration: linux.resources.cpu.quota: expected a "
 				   "number, got a string");
+}
+
+static void a_configuration_that_could_not_be_read_is_not_written(void **state)
+{
+	struct hw_strings args = { mem_new((5 << 20) * sizeof(char *)), 1 };
+	struct oci_spec s = { .process.args = args };
+	autofree char *text = NULL, *large = mem_new((5 << 20) + 1);
+	struct hw_err e;
+
+	(void)state;
+	memset(large, 'x', 5 << 20);
+	args.v[0] = large;
+	assert_int_equal(spec_encode(&s, &text, &e), -E2BIG);
+	assert_non_null(strstr(e.msg, "OCI configuration: "));
+	for (s.process.args.n = 0; s.process.args.n < 1 << 19; s.process.args.n++)
+		args.v[s.process.args.n] = (char *)"";
+	assert_int_equal(spec_encode(&s, &text, &e), -E2BIG);
+	free(args.v);
 }
 
 static void annotations_are_set_and_replaced(void **state)
@@ -91,6 +109,8 @@ int main(void)
 		{ "spec: an encoded configuration can be decoded", what_is_encoded_can_be_decoded },
 		{ "spec: a malformed configuration is rejected with the path of the key",
 		  a_malformed_configuration_is_rejected },
+		{ "spec: a configuration that is too large to be read is not written",
+		  a_configuration_that_could_not_be_read_is_not_written },
 		{ "spec: an annotation is added once", annotations_are_set_and_replaced },
 	};
 

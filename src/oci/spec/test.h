@@ -31,11 +31,20 @@ static inline void assert_ok(int r, const struct hw_err *e)
 		fail_msg("%s", e->msg);
 }
 
+static inline char *encode_spec(const struct oci_spec *s)
+{
+	char *text = NULL;
+	struct hw_err e;
+
+	assert_ok(spec_encode(s, &text, &e), &e);
+	return text;
+}
+
 /* Compares a part of the configuration, such as "linux.resources", with JSON text. Single quotes in
  * @expected stand for double quotes. NULL: the part must be absent. */
 static inline void assert_spec(const struct oci_spec *s, const char *path, const char *expected)
 {
-	autofree char *text = spec_encode(s), *want = str_copy(expected), *got = NULL;
+	autofree char *text = encode_spec(s), *want = str_copy(expected), *got = NULL;
 	AUTO(value_free) struct value *all = value_literal(text), *other = NULL;
 	AUTO(hw_strings_free) struct hw_strings parts = { 0 };
 	const struct value *v = all;
