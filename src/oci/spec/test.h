@@ -5,18 +5,10 @@
 #ifndef OCI_SPEC_TEST_H
 #define OCI_SPEC_TEST_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the headers above */
-#include <cmocka.h>
-
-#include <string.h>
-
 #include "base/json/value.h"
 #include "base/str.h"
 #include "oci/spec/spec.h"
+#include "oci/test.h"
 
 /* Lists and maps that need no cleanup: &STRINGS("a", "b"), &MAP(2, NAMES("k", "l"), NAMES("v", "w")) */
 #define NAMES(...) ((char **)(const char *[]){ __VA_ARGS__ })
@@ -24,12 +16,6 @@
 	((const struct hw_strings){ NAMES(__VA_ARGS__),                                            \
 				    sizeof((const char *[]){ __VA_ARGS__ }) / sizeof(char *) })
 #define MAP(n, keys, values) ((const struct hw_map){ keys, values, n })
-
-static inline void assert_ok(int r, const struct hw_err *e)
-{
-	if (r < 0)
-		fail_msg("%s", e->msg);
-}
 
 static inline char *encode_spec(const struct oci_spec *s)
 {
