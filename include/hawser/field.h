@@ -50,6 +50,7 @@ enum hw_type {
 	HW_LIST,      /* struct hw_list of structs described by .sub; null entries are dropped */
 	HW_JSON,      /* char *: any value, as compact JSON text */
 	HW_REST,      /* char *: all unknown keys, in order, as the JSON text of an object */
+	HW_UINT32S,   /* struct hw_list of uint32_t; null entries are dropped */
 };
 
 struct hw_strings {

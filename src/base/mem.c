@@ -29,6 +29,7 @@ void mem_close_fd(int *fd)
 
 	if (*fd >= 0)
 		close(*fd);
+	*fd = -1;
 	errno = saved;
 }
 

@@ -34,7 +34,7 @@
 
 _Noreturn void mem_exhausted(void); /* prints "hawser: out of memory" and aborts */
 void mem_free_ptr(void *p);	    /* for autofree; p points to a pointer variable */
-void mem_close_fd(int *fd);	    /* for autoclose; preserves errno */
+void mem_close_fd(int *fd);	    /* for autoclose; sets *fd to -1, preserves errno */
 
 #define autofree  __attribute__((cleanup(mem_free_ptr)))
 #define autoclose __attribute__((cleanup(mem_close_fd)))

@@ -35,6 +35,19 @@ static void closes_at_end_of_scope(void **state)
 	assert_int_equal(fcntl(number, F_GETFD), -1);
 }
 
+static void closes_once(void **state)
+{
+	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC), other;
+
+	(void)state;
+	mem_close_fd(&fd);
+	assert_int_equal(fd, -1);
+	other = open("/dev/null", O_RDONLY | O_CLOEXEC); /* gets the same number */
+	mem_close_fd(&fd);
+	assert_true(fcntl(other, F_GETFD) >= 0);
+	close(other);
+}
+
 static void transfers_ownership(void **state)
 {
 	autofree char *p = mem_copy("abc", 4);
@@ -147,6 +160,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		{ "mem: a descriptor is closed at the end of the scope; errno is preserved",
 		  closes_at_end_of_scope },
+		{ "mem: a descriptor is closed only once", closes_once },
 		{ "mem: after a transfer of ownership, only the new owner releases the object",
 		  transfers_ownership },
 		{ "mem: new memory is zeroed, and never NULL", new_memory_is_zeroed },

@@ -134,6 +134,55 @@ static struct value *encode_number(const struct hw_field *f, const void *p)
 	return n ? value_new_int(n) : NULL;
 }
 
+static int decode_uint32s(const struct field_path *path, const struct value *v, void *p,
+			  struct hw_err *e)
+{
+	struct hw_list *list = p;
+	uint32_t *numbers;
+	int r;
+
+	r = field_expect(path, VALUE_ARRAY, v, e);
+	if (r < 0 || value_count(v) == 0)
+		return r;
+	list->v = numbers = mem_new(value_count(v) * sizeof(*numbers));
+	for (size_t i = 0; i < value_count(v); i++) {
+		struct hw_field number = { .type = HW_UINT32,
+					   .flags = path->field->flags,
+					   .min = path->field->min,
+					   .max = path->field->max };
+		struct field_path entry = { .up = path, .field = &number, .index = i };
+
+		if (value_kind(value_at(v, i)) == VALUE_NULL)
+			continue;
+		r = decode_number(&entry, value_at(v, i), numbers + list->n, e);
+		if (r < 0)
+			return r;
+		list->n++;
+	}
+	return 0;
+}
+
+static struct value *encode_uint32s(const struct hw_field *f, const void *p)
+{
+	const struct hw_list *list = p;
+	const uint32_t *numbers = list->v;
+	struct value *array;
+
+	(void)f;
+	if (list->n == 0)
+		return NULL;
+	array = value_new_array();
+	for (size_t i = 0; i < list->n; i++)
+		value_append(array, value_new_int(numbers[i]));
+	return array;
+}
+
+static void clear_uint32s(const struct hw_field *f, void *p)
+{
+	(void)f;
+	free(((struct hw_list *)p)->v);
+}
+
 /* ---- strings and addresses --------------------------------------------------- */
 
 static int decode_string(const struct field_path *path, const struct value *v, void *p,
@@ -428,5 +477,7 @@ const struct field_type field_types[] = {
 	[HW_LIST] = { "list of objects", sizeof(struct hw_list), decode_list, encode_list, "[]",
 		      clear_list },
 	[HW_JSON] = { "any JSON", sizeof(char *), decode_json, encode_json, "null", clear_string },
+	[HW_UINT32S] = { "list of numbers", sizeof(struct hw_list), decode_uint32s, encode_uint32s,
+			 "[]", clear_uint32s, .max = UINT32_MAX },
 	[HW_REST] = { NULL, sizeof(char *), NULL, NULL, NULL, clear_string },
 };

@@ -31,7 +31,7 @@ struct fuzz_outer {
 	struct hw_strings strings, flags;
 	struct hw_map map;
 	struct fuzz_inner object;
-	struct hw_list list;
+	struct hw_list list, numbers;
 };
 
 static const struct hw_field inner_fields[] = {
@@ -58,6 +58,7 @@ static const struct hw_field outer_fields[] = {
 	{ "list", HW_LIST, HW_AT(struct fuzz_outer, list), .sub = inner_fields,
 	  .size = sizeof(struct fuzz_inner) },
 	{ "json", HW_JSON, HW_AT(struct fuzz_outer, json) },
+	{ "numbers", HW_UINT32S, HW_AT(struct fuzz_outer, numbers), .min = 1, .max = 9 },
 	{ "*", HW_REST, HW_AT(struct fuzz_outer, rest) },
 	{ 0 },
 };

@@ -42,6 +42,7 @@ struct test_conf {
 	struct test_lease lease;
 	struct hw_list ports;
 	int pin; /* secret */
+	struct hw_list groups;
 };
 
 static const struct hw_field port_fields[] = {
@@ -81,6 +82,7 @@ static const struct hw_field fields[] = {
 	{ "ports", HW_LIST, HW_AT(struct test_conf, ports), .sub = port_fields,
 	  .size = sizeof(struct test_port), .help = "Ports to open." },
 	{ "json", HW_JSON, HW_AT(struct test_conf, json) },
+	{ "groups", HW_UINT32S, HW_AT(struct test_conf, groups) },
 	{ 0 },
 };
 
@@ -105,8 +107,9 @@ static bool is_cleared(const struct test_conf *c)
 
 	return !c->type && !c->secret && !c->json && !c->rest && !c->servers.v && !c->servers.n &&
 	       !c->labels.keys && !c->labels.values && !c->labels.n && !c->capabilities.v &&
-	       !c->ports.v && !c->ports.n && !c->lease.type && !c->lease.port.protocol && !c->mtu &&
-	       !c->has_wide && hw_ip_equal(&c->gateway, &no_ip);
+	       !c->ports.v && !c->ports.n && !c->groups.v && !c->groups.n && !c->lease.type &&
+	       !c->lease.port.protocol && !c->mtu && !c->has_wide &&
+	       hw_ip_equal(&c->gateway, &no_ip);
 }
 
 static void assert_rejected(const char *json, const char *message)
@@ -138,7 +141,7 @@ static void decodes_every_type(void **state)
 	       "\"capabilities\":{\"x\":true,\"off\":false,\"a\":true},"
 	       "\"lease\":{\"type\":\"l\",\"port\":{\"number\":1}},"
 	       "\"ports\":[{\"number\":80},{\"number\":53,\"protocol\":\"udp\"}],"
-	       "\"json\":[1, {\"b\":null} ]}",
+	       "\"json\":[1, {\"b\":null} ],\"groups\":[0,4294967295]}",
 	       &c);
 	assert_string_equal(c.type, "t");
 	assert_false(c.enabled);
@@ -163,6 +166,9 @@ static void decodes_every_type(void **state)
 	assert_string_equal(ports[0].protocol, "tcp");
 	assert_string_equal(ports[1].protocol, "udp");
 	assert_string_equal(c.json, "[1,{\"b\":null}]");
+	assert_int_equal(c.groups.n, 2);
+	assert_int_equal(((uint32_t *)c.groups.v)[0], 0);
+	assert_int_equal(((uint32_t *)c.groups.v)[1], UINT32_MAX);
 	assert_null(c.rest);
 }
 
@@ -219,7 +225,8 @@ static void null_inside(void **state)
 
 	(void)state;
 	decode("{\"ports\":[null,{\"number\":1},null,{\"number\":2}],\"servers\":[null,\"a\",null],"
-	       "\"labels\":{\"k\":null},\"capabilities\":{\"x\":null,\"y\":true}}",
+	       "\"labels\":{\"k\":null},\"capabilities\":{\"x\":null,\"y\":true},"
+	       "\"groups\":[null,7]}",
 	       &c);
 	assert_int_equal(c.ports.n, 2);
 	assert_int_equal(((struct test_port *)c.ports.v)[1].number, 2);
@@ -228,6 +235,8 @@ static void null_inside(void **state)
 	assert_int_equal(c.labels.n, 1);
 	assert_string_equal(c.labels.values[0], "");
 	assert_int_equal(c.capabilities.n, 1);
+	assert_int_equal(c.groups.n, 1);
+	assert_int_equal(*(uint32_t *)c.groups.v, 7);
 }
 
 static void keys_fold(void **state)
@@ -313,6 +322,10 @@ static void wrong_types(void **state)
 		{ "{\"lease\":[]}", "lease: expected an object, got an array" },
 		{ "{\"ports\":{}}", "ports: expected an array, got an object" },
 		{ "{\"ports\":[1]}", "ports[0]: expected an object, got a number" },
+		{ "{\"groups\":1}", "groups: expected an array, got a number" },
+		{ "{\"groups\":[1,\"2\"]}", "groups[1]: expected a number, got a string" },
+		{ "{\"groups\":[4294967296]}",
+		  "groups[0]: 4294967296 is out of range 0..4294967295" },
 	};
 
 	(void)state;
@@ -436,13 +449,13 @@ static void encodes_in_table_order(void **state)
 		"\"capabilities\":{\"x\":true,\"y\":false},\"labels\":{\"z\":\"1\",\"a\":\"\"},"
 		"\"servers\":[\"s\",\"\"],\"subnet\":\"fd00::1/64\",\"gateway\":\"FD00::0:9\","
 		"\"secret\":\"s\",\"mark\":4294967295,\"wide\":0,\"mtu\":1,\"aa\":null,"
-		"\"textBool\":\"true\",\"type\":\"t\"}",
+		"\"textBool\":\"true\",\"type\":\"t\",\"groups\":[3,0]}",
 		"{\"type\":\"t\",\"enabled\":true,\"textBool\":true,\"mtu\":1,\"atLeast\":5,"
 		"\"wide\":0,\"mark\":4294967295,\"secret\":\"s\",\"gateway\":\"fd00::9\","
 		"\"subnet\":\"fd00::1/64\",\"servers\":[\"s\",\"\"],"
 		"\"labels\":{\"z\":\"1\",\"a\":\"\"},\"capabilities\":{\"x\":true}," DEFAULTS
 		",\"ports\":[{\"number\":1,\"protocol\":\"tcp\"}],"
-		"\"json\":{\"b\":1.5,\"a\":[]},\"zz\":1,\"aa\":null}");
+		"\"json\":{\"b\":1.5,\"a\":[]},\"groups\":[3,0],\"zz\":1,\"aa\":null}");
 }
 
 static void omits_empty_values(void **state)
@@ -484,7 +497,7 @@ struct test_all {
 	struct hw_strings strings, flags;
 	struct hw_map map;
 	struct test_port object;
-	struct hw_list list;
+	struct hw_list list, numbers;
 };
 
 static const struct hw_field plain_fields[] = {
@@ -506,6 +519,7 @@ static const struct hw_field always_fields[] = {
 	{ "list", HW_LIST, HW_AT(struct test_all, list), .flags = HW_ALWAYS, .sub = plain_fields,
 	  .size = sizeof(struct test_port) },
 	{ "json", HW_JSON, HW_AT(struct test_all, json), .flags = HW_ALWAYS },
+	{ "numbers", HW_UINT32S, HW_AT(struct test_all, numbers), .flags = HW_ALWAYS },
 	{ 0 },
 };
 
@@ -517,7 +531,7 @@ static void always_encodes_empty_values(void **state)
 	(void)state;
 	assert_string_equal(text, "{\"b\":false,\"n\":0,\"s\":\"\",\"ip\":\"\",\"prefix\":\"\","
 				  "\"strings\":[],\"map\":{},\"flags\":{},\"object\":{},"
-				  "\"list\":[],\"json\":null}");
+				  "\"list\":[],\"json\":null,\"numbers\":[]}");
 }
 
 /* The same table without HW_ALWAYS. */
@@ -608,7 +622,8 @@ static void documents(void **state)
 			    "    `number` (number 1..65535, required): Port.\n"
 			    "    `protocol` (string, default \"tcp\")\n"
 			    "    `host` (IP address)\n"
-			    "`json` (any JSON)\n");
+			    "`json` (any JSON)\n"
+			    "`groups` (list of numbers)\n");
 }
 
 int main(void)

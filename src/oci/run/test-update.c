@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * oci/run/test-update.c - change the limits of a container: all of them, or none
+ *
+ * How:   a crun whose update stops after the first files is simulated by a script that changes files
+ *        and fails. Which files crun itself has changed before an error depends on its version.
+ */
+#include "oci/run/update.h"
+
+#include "oci/run/test.h"
+
+#define MB INT64_C(1048576)
+
+/* The values of the files that limits change. */
+static char *read_limits(const struct cgroup_fs *fs)
+{
+	static const char *const files[][3] = {
+		{ "memory", "memory.limit_in_bytes", "memory.max" },
+		{ "memory", "memory.memsw.limit_in_bytes", "memory.swap.max" },
+		{ "cpu", "cpu.shares", "cpu.weight" },
+		{ "cpu", "cpu.cfs_quota_us", "cpu.max" },
+		{ "pids", "pids.max", "pids.max" },
+		{ "cpuset", "cpuset.cpus", "cpuset.cpus" },
+	};
+	AUTO(buf_done) struct buf all = { 0 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		const struct cgroup_hierarchy *h = cgroup_find_hierarchy(fs, files[i][0]);
+		autofree char *path =
+			h ? str_printf("%s" RUN_CGROUP "/%s", h->dir, files[i][1 + h->v2]) : NULL;
+		autofree char *text = path && file_exists(path) ? read_text(path) : NULL;
+
+		buf_printf(&all, "%s=%s", files[i][1], str_or(text, "\n"));
+	}
+	return buf_take(&all);
+}
+
+/* Starts nothing: limits can be changed once the container is created. */
+static void create_container(void)
+{
+	AUTO(spec_done) struct oci_spec s = { 0 };
+
+	init_spec(&s, "sleep 1000");
+	s.limits.memory = 64 * MB;
+	s.limits.cpu_shares = 256;
+	write_spec(&s);
+	assert_int_equal(system("crun --root " RUN_DIR "/state create -b " RUN_BUNDLE " " BOX
+				" </dev/null >" RUN_DIR "/out 2>&1"),
+			 0);
+}
+
+static void all_limits_are_changed(void **state)
+{
+	struct oci_limits limits = { .memory = 128 * MB,
+				     .swap = 128 * MB,
+				     .cpu_shares = 512,
+				     .cpu_quota = 50000,
+				     .cpu_period = 100000,
+				     .pids = 77,
+				     .cpus = (char *)"0" };
+	struct run_fixture *f = *state;
+	autofree char *values = NULL;
+	struct hw_err e;
+
+	create_container();
+	assert_ok(update_limits(&test_runtime, f->fs, RUN_CGROUP, BOX, &limits, SOON, &e), &e);
+	values = read_limits(f->fs);
+	assert_non_null(strstr(values, "134217728"));
+	assert_non_null(strstr(values, "50000"));
+	assert_non_null(strstr(values, "pids.max=77\n"));
+	assert_non_null(strstr(values, "cpuset.cpus=0\n"));
+}
+
+static void a_refused_limit_changes_nothing(void **state)
+{
+	const struct oci_limits good = { .memory = 32 * MB,
+					 .swap = 32 * MB,
+					 .cpu_shares = 512,
+					 .cpu_quota = 50000,
+					 .cpu_period = 100000,
+					 .pids = 77 };
+	struct oci_limits bad[] = { good, good, good };
+	struct run_fixture *f = *state;
+	autofree char *before = NULL;
+	struct hw_err e;
+
+	create_container();
+	before = read_limits(f->fs);
+	bad[0].memory = bad[0].swap = 1; /* less than is in use */
+	bad[1].cpus = (char *)"4000";
+	bad[2].cpu_quota = 1; /* less than 1 ms */
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		autofree char *after = NULL;
+
+		assert_int_equal(
+			update_limits(&test_runtime, f->fs, RUN_CGROUP, BOX, &bad[i], SOON, &e),
+			-EIO);
+		assert_non_null(strstr(e.msg, "crun update: "));
+		assert_null(strstr(e.msg, "and then"));
+		after = read_limits(f->fs);
+		assert_string_equal(after, before);
+	}
+}
+
+/* Memory must not exceed memory and swap, so the order of the two depends on the direction. */
+static void dependent_limits_are_restored(void **state)
+{
+	static const char raise[] = "echo $((128<<20)) > memory.memsw.limit_in_bytes\n"
+				    "echo $((128<<20)) > memory.limit_in_bytes\n",
+			  lower[] = "echo $((32<<20)) > memory.limit_in_bytes\n"
+				    "echo $((32<<20)) > memory.memsw.limit_in_bytes\n";
+	static const char *const scripts[] = { raise, lower };
+	struct oci_limits limits = { .memory = 64 * MB, .swap = 64 * MB };
+	struct run_fixture *f = *state;
+	autofree char *before = NULL;
+	struct hw_err e;
+
+	if (f->fs->mode == CGROUP_V2)
+		skip();
+	create_container();
+	assert_ok(update_limits(&test_runtime, f->fs, RUN_CGROUP, BOX, &limits, SOON, &e), &e);
+	before = read_limits(f->fs);
+	for (size_t i = 0; i < ARRAY_SIZE(scripts); i++) {
+		struct runtime rt = { .program = RUN_DIR "/fake", .root = RUN_DIR "/state" };
+		autofree char *after = NULL, *text = NULL;
+
+		text = str_printf("#!/bin/sh\ncd %s" RUN_CGROUP "\n%sexit 1\n",
+				  cgroup_find_hierarchy(f->fs, "memory")->dir, scripts[i]);
+		assert_ok(file_replace(AT_FDCWD, rt.program, text, strlen(text), 0755, 0, &e), &e);
+		assert_int_equal(update_limits(&rt, f->fs, RUN_CGROUP, BOX, &limits, SOON, &e),
+				 -EIO);
+		assert_string_equal(e.msg, RUN_DIR "/fake update: exit status 1");
+		after = read_limits(f->fs);
+		assert_string_equal(after, before);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		RUN_TEST("update: all limits are changed", all_limits_are_changed),
+		RUN_TEST("update: a refused limit changes nothing",
+			 a_refused_limit_changes_nothing),
+		RUN_TEST("update: limits that depend on each other are restored in their order",
+			 dependent_limits_are_restored),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * oci/run/update.c - change the limits of a container: all of them, or none
+ *
+ * How:   crun writes one file of the cgroup after the other and stops at the first error. So the files
+ *        that an update may change are read before it, and written back if it fails. Some limits
+ *        depend on each other (memory on memory and swap, quota on period): what cannot be written yet
+ *        is tried again after the others.
+ * Not:   with the systemd driver, the properties of the unit are not restored. systemd writes them only
+ *        when the unit is changed again.
+ */
+#include "oci/run/update.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/os/file.h"
+#include "base/str.h"
+
+#define VALUE_MAX 4096
+
+static const struct {
+	const char *controller, *v1, *v2; /* "": no such file */
+} files[] = {
+	{ "memory", "memory.memsw.limit_in_bytes", "memory.swap.max" },
+	{ "memory", "memory.limit_in_bytes", "memory.max" },
+	{ "cpu", "cpu.shares", "cpu.weight" },
+	{ "cpu", "cpu.cfs_period_us", "" },
+	{ "cpu", "cpu.cfs_quota_us", "cpu.max" },
+	{ "cpuset", "cpuset.cpus", "cpuset.cpus" },
+	{ "cpuset", "cpuset.mems", "cpuset.mems" },
+	{ "pids", "pids.max", "pids.max" },
+};
+
+/* Paths of files, and what they contain. */
+struct snapshot {
+	struct hw_strings paths, values;
+};
+
+static void snapshot_done(struct snapshot *s)
+{
+	hw_strings_free(&s->paths);
+	hw_strings_free(&s->values);
+}
+AUTO_VALUE_DEFINE(snapshot_done, struct snapshot);
+
+/* A file that does not exist is left out: an update of it fails. */
+static int add_file(struct snapshot *s, const struct cgroup_hierarchy *h, const char *cgroup,
+		    const char *name, struct hw_err *e)
+{
+	autofree char *path = str_printf("%s%s/%s", h->dir, cgroup, name);
+	AUTO(buf_done) struct buf text = { 0 };
+	int r;
+
+	r = file_read_if_exists(AT_FDCWD, path, VALUE_MAX, &text, e);
+	if (r <= 0)
+		return r;
+	strings_add(&s->paths, path);
+	strings_add(&s->values, str_or(text.data, ""));
+	return 0;
+}
+
+static int take_snapshot(struct snapshot *s, const struct cgroup_fs *fs, const char *cgroup,
+			 const struct oci_limits *limits, struct hw_err *e)
+{
+	const struct oci_hugepage_limit *pages = limits->hugepages.v;
+	const struct cgroup_hierarchy *h;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(files); i++) {
+		h = cgroup_find_hierarchy(fs, files[i].controller);
+		if (h && *(h->v2 ? files[i].v2 : files[i].v1))
+			r = add_file(s, h, cgroup, h->v2 ? files[i].v2 : files[i].v1, e);
+	}
+	h = cgroup_find_hierarchy(fs, "hugetlb");
+	for (size_t i = 0; h && r == 0 && i < limits->hugepages.n; i++) {
+		autofree char *name = str_printf("hugetlb.%s.%s", pages[i].page_size,
+						 h->v2 ? "max" : "limit_in_bytes");
+
+		r = add_file(s, h, cgroup, name, e);
+	}
+	for (size_t i = 0; r == 0 && i < limits->unified.n; i++)
+		r = add_file(s, &fs->v[0], cgroup, limits->unified.keys[i], e);
+	return r;
+}
+
+/* Return: 0, or a negative errno */
+static int write_value(const char *path, const char *value)
+{
+	autoclose int fd = -1;
+	ssize_t n;
+
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	n = write(fd, value, strlen(value));
+	return n < 0 ? -errno : 0;
+}
+
+static int restore_once(const struct snapshot *s, bool *ret_progress, struct hw_err *e)
+{
+	int result = 0, r;
+
+	*ret_progress = false;
+	for (size_t i = 0; i < s->paths.n; i++) {
+		AUTO(buf_done) struct buf now = { 0 };
+
+		r = file_read(AT_FDCWD, s->paths.v[i], VALUE_MAX, &now, e);
+		if (r < 0)
+			return r;
+		if (str_equal(str_or(now.data, ""), s->values.v[i]))
+			continue;
+		r = write_value(s->paths.v[i], s->values.v[i]);
+		if (r < 0)
+			result = err_set(e, r, "restore %s", s->paths.v[i]);
+		else
+			*ret_progress = true;
+	}
+	return result;
+}
+
+static int restore(const struct snapshot *s, struct hw_err *e)
+{
+	bool progress;
+	int r;
+
+	do
+		r = restore_once(s, &progress, e);
+	while (r < 0 && progress);
+	return r;
+}
+
+int update_limits(const struct runtime *rt, const struct cgroup_fs *fs, const char *cgroup,
+		  const char *id, const struct oci_limits *limits, int64_t deadline,
+		  struct hw_err *e)
+{
+	AUTO(snapshot_done) struct snapshot before = { 0 };
+	struct hw_err undo;
+	int r;
+
+	r = take_snapshot(&before, fs, cgroup, limits, e);
+	if (r < 0)
+		return r;
+	r = runtime_update(rt, id, limits, deadline, e);
+	if (r < 0 && restore(&before, &undo) < 0)
+		return err_text(e, r, "%.900s; and then: %.900s", e->msg, undo.msg);
+	return r;
+}
