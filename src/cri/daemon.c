@@ -16,10 +16,13 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <hawser/cni.h>
 #include <uv.h>
 
 #include "api/cri-v1.pb-c.h"
@@ -36,12 +39,18 @@
 #include "cri/service/executables.h"
 #include "cri/service/services.h"
 #include "image/reference.h"
+#include "oci/cgroup.h"
+#include "oci/handler.h"
+#include "oci/pause.h"
+#include "pod/network-gc.h"
 #include "pod/network-watch.h"
 #include "pod/plugin-server.h"
 #include "pod/pod-cidr.h"
+#include "pod/pods.h"
 #include "rpc/socket.h"
 
 #define SERVICES 4
+#define END_MS	 5000 /* for cancelled calls to end when the daemon stops */
 #define FULL_LOG_NS                                                                                \
 	(10 * INT64_C(1000000000)) /* time between messages about too many connections */
 
@@ -54,13 +63,20 @@ struct daemon {
 	int lock_fd;		     /* lock of the state directory */
 	struct store *store;
 	struct puller *puller;
-	struct plugin_server *plugins;
 	struct pod_cidr pod_cidr;
+	struct cgroup_fs *cgroups;
+	struct oci_handlers handlers;
+	struct pause_host *pause;
+	struct plugin_server *plugins;
+	struct hw_cni *cni;
+	struct pods *pods;
+	int cancel_fd; /* eventfd: ends calls of plugins that no client waits for */
 	pthread_t sweeper;
 	bool has_sweeper;
 	/* for the loop's thread */
 	uv_loop_t loop;
 	uv_signal_t signals[3];
+	uv_timer_t end_timer; /* see stop_server() */
 	struct network_watch *network;
 	struct metrics *metrics;
 	struct metrics_http *http;
@@ -160,10 +176,16 @@ static void close_handles(void *ctx)
 {
 	struct daemon *d = ctx;
 
+	if (d->has_sweeper) { /* it uses the network */
+		eventfd_write(d->cancel_fd, 1);
+		pthread_join(d->sweeper, NULL);
+		d->has_sweeper = false;
+	}
 	network_watch_close(take_ptr(d->network));
 	metrics_http_close(take_ptr(d->http));
 	for (size_t i = 0; i < ARRAY_SIZE(d->signals); i++)
 		uv_close((uv_handle_t *)&d->signals[i], NULL);
+	uv_close((uv_handle_t *)&d->end_timer, NULL);
 }
 
 static void unlink_socket(const char *listen)
@@ -175,9 +197,18 @@ static void unlink_socket(const char *listen)
 		unlink(address.path);
 }
 
+/* A call that does not end, for example because its plugin hangs, must not keep the daemon. */
+static void on_end_timer(uv_timer_t *timer)
+{
+	(void)timer;
+	log_warn("calls are still running; the next start finishes their work");
+	_exit(EXIT_SUCCESS);
+}
+
 static void stop_server(struct daemon *d, const struct config *c, int drain_ms)
 {
 	d->stopping = true;
+	uv_timer_start(&d->end_timer, on_end_timer, (uint64_t)drain_ms + END_MS, 0);
 	if (d->http)
 		unlink_socket(c->metrics_address);
 	rpc_server_stop(d->server, drain_ms, close_handles, d);
@@ -226,11 +257,30 @@ static int lock_state(struct daemon *d, const char *state, struct hw_err *e)
 	return r < 0 ? err_ctx(e, "state directory") : 0;
 }
 
-static void *sweep_store(void *ctx)
+/* Deletes attachments that pods of an earlier daemon have left, in the networks that belong to us. */
+static void collect_attachments(struct daemon *d)
+{
+	AUTO(shared_unref) const struct network_view *view = network_watch_view(d->network);
+	AUTO(shared_unref) const struct config *c = slot_get(&d->config);
+	AUTO(hw_strings_free) struct hw_strings names = { 0 };
+	struct hw_err e;
+
+	for (size_t i = 0; i < c->gc_networks.n; i++)
+		strings_add(&names, c->gc_networks.v[i]);
+	if (view->name && (str_ends(view->file, "/" POD_CIDR_CONFLIST) ||
+			   str_equal(view->file, NETWORK_BUILT_IN)))
+		strings_add(&names, view->name);
+	for (size_t i = 0; i < names.n; i++)
+		if (pods_gc(d->pods, names.v[i], &e) < 0)
+			log_error("%s", e.msg);
+}
+
+static void *sweep(void *ctx)
 {
 	struct daemon *d = ctx;
 	struct hw_err e;
 
+	collect_attachments(d);
 	if (store_sweep(d->store, &e) < 0)
 		log_error("remove incomplete and unused layers: %s", e.msg);
 	return NULL;
@@ -259,18 +309,139 @@ static int start_store(struct daemon *d, const struct config *c, struct hw_err *
 		return err_ctx(e, "root directory");
 	log_loss(d);
 	d->puller = puller_new_from_config(d->store, c);
-	r = thread_start(sweep_store, d, &d->sweeper, e);
+	return 0;
+}
+
+static int start_sweeper(struct daemon *d, struct hw_err *e)
+{
+	int r;
+
+	r = thread_start(sweep, d, &d->sweeper, e);
 	d->has_sweeper = r == 0;
 	return r;
 }
 
+/* ---- pods --------------------------------------------------------------------------- */
+
+#define EARLIER_PLUGINS_MS 30000 /* for the end of plugins of an earlier, killed daemon */
+#define GC_TIMEOUT_MS	   120000
+
 static void start_plugins(struct daemon *d, const struct config *c)
 {
 	autofree char *program = executable_helper("hawser-plugin");
+	const struct plugin_server_options options = {
+		.plugin_dirs = c->cni_bin_dir,
+		.program = program,
+		.state_dir = c->state,
+	};
 
-	d->plugins = plugin_server_new(&(struct plugin_server_options){
-		.plugin_dirs = c->cni_bin_dir, .program = program, .state_dir = c->state });
+	d->plugins = plugin_server_new(&options);
 }
+
+static int start_cni(struct daemon *d, const struct config *c, struct hw_err *e)
+{
+	AUTO(hw_strings_free) struct hw_strings dirs = { 0 };
+	autofree const char **list = NULL;
+	struct hw_cni_options options = {
+		.size = sizeof(options),
+		.cache_dir = c->cni_cache_dir,
+		.state_dir = c->state,
+		.exec = plugin_server_exec(d->plugins),
+		.stderr_mode = HW_STDERR_DROP,
+		.cancel_fd = d->cancel_fd,
+		.timeout_ms = GC_TIMEOUT_MS,
+	};
+
+	strings_split(c->cni_bin_dir, ':', &dirs);
+	list = mem_new((dirs.n + 1) * sizeof(*list));
+	for (size_t i = 0; i < dirs.n; i++)
+		list[i] = dirs.v[i];
+	options.plugin_dirs = list;
+	return hw_cni_new(&options, &d->cni, e);
+}
+
+static void start_network(struct daemon *d, const struct config *c)
+{
+	const struct network_watch_options options = {
+		.conf_dir = c->cni_conf_dir,
+		.bin_dirs = c->cni_bin_dir,
+		.built_in = c->default_network,
+		.exec = plugin_server_exec(d->plugins),
+	};
+
+	d->network = network_watch_new(&d->loop, &options);
+	render_saved_cidr(d);
+}
+
+static void probe_handlers(struct daemon *d, const struct config *c)
+{
+	autofree char *crun = executable_find("crun");
+
+	handlers_probe(crun, &c->runtime_handler, &d->handlers);
+	for (size_t i = 0; i < d->handlers.n; i++)
+		if (d->handlers.v[i].message)
+			log_event(LOG_ERROR, "runtime handler cannot be used", "handler",
+				  d->handlers.v[i].name, "error", d->handlers.v[i].message, NULL);
+}
+
+static int start_pause(struct daemon *d, struct hw_err *e)
+{
+	autofree char *program = executable_helper("hawser-pause");
+
+	return pause_host_new(program, &d->pause, e);
+}
+
+static int open_pods(struct daemon *d, const struct config *c, struct hw_err *e)
+{
+	AUTO(config_sysctls_done) struct hw_map sysctls = { 0 };
+	struct pods_options options = {
+		.root = c->root,
+		.state = c->state,
+		.netns_dir = c->netns_dir,
+		.conf_dir = c->cni_conf_dir,
+		.pause = d->pause,
+		.cni = d->cni,
+		.network = d->network,
+		.pod_cidr = &d->pod_cidr,
+		.cgroups = d->cgroups,
+		.cgroup_driver = config_cgroup_driver(c),
+		.handlers = &d->handlers,
+		.sysctls = &sysctls,
+		.network_timeout_ms = c->network_timeout * 1000,
+	};
+
+	config_sysctls(c, &sysctls);
+	return pods_open(&options, &d->pods, e);
+}
+
+/* The pods of an earlier daemon are known before the first call is served. What it has left unfinished
+ * is done in the background. */
+static int start_pods(struct daemon *d, const struct config *c, struct hw_err *e)
+{
+	struct hw_err late;
+	int r;
+
+	r = cgroup_fs_new("", &d->cgroups, e);
+	if (r < 0)
+		return r;
+	probe_handlers(d, c);
+	r = start_pause(d, e);
+	if (r < 0)
+		return r;
+	start_plugins(d, c);
+	r = start_cni(d, c, e);
+	if (r < 0)
+		return r;
+	start_network(d, c);
+	r = open_pods(d, c, e);
+	if (r < 0)
+		return r;
+	if (plugin_server_wait(d->plugins, time_deadline(EARLIER_PLUGINS_MS), &late) < 0)
+		log_error("%s", late.msg);
+	return pods_recover(d->pods, e);
+}
+
+/* ---- server ------------------------------------------------------------------------- */
 
 static void count_call(void *ctx, const struct rpc_finished_call *call)
 {
@@ -327,6 +498,7 @@ static void write_metrics(void *ctx, struct buf *b)
 {
 	struct daemon *d = ctx;
 	AUTO(store_snapshot_put) const struct store_snapshot *images = store_snapshot_get(d->store);
+	AUTO(shared_unref) const struct pods_view *pods = pods_view(d->pods);
 	struct rpc_stats stats = rpc_server_stats(d->server);
 	struct store_usage usage;
 	struct pull_counts pulls;
@@ -358,6 +530,7 @@ static void write_metrics(void *ctx, struct buf *b)
 			      (int64_t)usage.layers);
 	metrics_format_number(b, "hawser_layer_bytes", "gauge",
 			      "Disk space used by all layers, in bytes.", usage.bytes);
+	metrics_format_number(b, "hawser_pods", "gauge", "Pods in any state.", (int64_t)pods->n);
 	plugin_server_format_metrics(d->plugins, b);
 	metrics_format_process(b);
 	metrics_format_number(b, "process_start_time_seconds", "gauge",
@@ -424,11 +597,19 @@ static int start_daemon(struct daemon *d, const struct config *c, struct hw_err 
 	r = start_metrics(d, c, e);
 	if (r < 0)
 		return r;
-	start_plugins(d, c);
-	d->network = network_watch_new(&d->loop, c->cni_conf_dir, c->cni_bin_dir,
-				       plugin_server_exec(d->plugins));
-	render_saved_cidr(d);
-	d->runtime_service = (struct runtime_service){ &d->config, d->network, &d->pod_cidr };
+	r = start_pods(d, c, e);
+	if (r < 0)
+		return r;
+	r = start_sweeper(d, e);
+	if (r < 0)
+		return r;
+	d->runtime_service = (struct runtime_service){
+		.config = &d->config,
+		.pods = d->pods,
+		.handlers = &d->handlers,
+		.network = d->network,
+		.pod_cidr = &d->pod_cidr,
+	};
 	d->image_service = (struct image_service){ &d->config, d->store, d->puller };
 	d->daemon_service =
 		(struct daemon_service){ &d->config, d->store, d->server, d->started_at };
@@ -459,11 +640,13 @@ static void daemon_init(struct daemon *d, const struct config_source *source, st
 		.source = *source,
 		.started_at = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec,
 		.lock_fd = -1,
+		.cancel_fd = eventfd(0, EFD_CLOEXEC),
 		.metrics = metrics_new(),
 	};
 	slot_init(&d->config, &config->shared);
 	pod_cidr_init(&d->pod_cidr, config->state, config->cni_conf_dir);
 	uv_loop_init(&d->loop);
+	uv_timer_init(&d->loop, &d->end_timer);
 	for (size_t i = 0; i < ARRAY_SIZE(handlers); i++) {
 		uv_signal_init(&d->loop, &d->signals[i]);
 		d->signals[i].data = d;
@@ -473,18 +656,22 @@ static void daemon_init(struct daemon *d, const struct config_source *source, st
 
 static void daemon_done(struct daemon *d)
 {
-	if (d->has_sweeper)
-		pthread_join(d->sweeper, NULL);
 	rpc_server_free(d->server);
 	for (size_t i = 0; i < SERVICES; i++)
 		service_free(d->services[i]);
 	puller_free(d->puller);
+	pods_close(d->pods);
+	hw_cni_free(d->cni);
 	plugin_server_free(d->plugins);
+	pause_host_free(d->pause);
+	handlers_done(&d->handlers);
+	cgroup_fs_free(d->cgroups);
 	store_close(d->store);
 	uv_loop_close(&d->loop); /* after all threads have ended: they use the loop's descriptors */
 	metrics_free(d->metrics);
 	slot_done(&d->config);
 	pod_cidr_done(&d->pod_cidr);
+	mem_close_fd(&d->cancel_fd);
 	mem_close_fd(&d->lock_fd);
 }
 

@@ -15,6 +15,7 @@
  */
 #include "pod/network-watch.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
@@ -54,13 +55,13 @@ struct status {
 	uv_timer_t timer;
 	int cancel_fd; /* eventfd */
 	/* the running STATUS, or the last one */
-	struct hw_conf *conf; /* NULL if there is no network to poll */
+	const struct network_conf *network; /* NULL if there is no network to poll */
 	bool running;
 	pthread_t thread;
 	int code; /* set by the thread, read after it is joined */
 	struct hw_err error;
-	bool has_next; /* set_status_conf() was called: next replaces conf */
-	struct hw_conf *next;
+	bool has_next; /* set_status_network() was called: next replaces network */
+	const struct network_conf *next;
 	/* the last result */
 	char *key;     /* the network that the result is about; NULL if there is no result */
 	char *message; /* why the network is not ready; NULL if it is */
@@ -71,8 +72,9 @@ struct network_watch {
 	struct watched_dir dirs[DIRS_MAX];
 	size_t n_dirs, open_handles;
 	char *conf_dir;
-	struct hw_strings bin_dirs;
+	bool built_in;
 	const struct hw_exec *exec;
+	struct hw_strings bin_dirs;
 	struct status status;
 	struct slot view;
 };
@@ -83,9 +85,11 @@ static void view_free(void *object)
 {
 	struct network_view *view = object;
 
+	shared_unref(view->network);
 	free(view->name);
 	free(view->file);
 	free(view->message);
+	free(view->warning);
 	free(view);
 }
 
@@ -107,12 +111,16 @@ static void publish_view(struct network_watch *w, struct network_view *view)
 {
 	AUTO(shared_unref) const struct network_view *old = network_watch_view(w);
 
-	if (view->ready == old->ready && str_equal(view->name, old->name) &&
-	    str_equal(view->file, old->file) && str_equal(view->message, old->message)) {
-		shared_unref(view);
-		return;
-	}
+	bool same = view->ready == old->ready && str_equal(view->name, old->name) &&
+		    str_equal(view->file, old->file) && str_equal(view->message, old->message);
+	bool new_warning = !str_equal(view->warning, old->warning);
+
 	slot_publish(&w->view, &view->shared);
+	if (new_warning && *view->warning)
+		log_event(LOG_WARN, "invalid network configuration", "error", view->warning,
+			  "network in use", str_or(view->name, ""), NULL);
+	if (same)
+		return;
 	if (view->ready)
 		log_event(LOG_INFO, "network ready", "network", view->name, "file", view->file,
 			  NULL);
@@ -122,22 +130,22 @@ static void publish_view(struct network_watch *w, struct network_view *view)
 
 /* ---- STATUS of the plugins ---------------------------------------------------------- */
 
-static bool supports_status(const struct hw_conf *conf)
+static bool supports_status(const struct network_conf *n)
 {
-	return conf && version_at_least(hw_conf_version(conf), "1.1.0");
+	return n && version_at_least(hw_conf_version(n->conf), "1.1.0");
 }
 
-static char *network_key(const struct hw_conf *conf)
+static char *network_key(const struct network_conf *n)
 {
-	return str_printf("%s: network \"%s\"", hw_conf_file(conf), hw_conf_name(conf));
+	return str_printf("%s: network \"%s\"", n->file, hw_conf_name(n->conf));
 }
 
 /* Return: why ADD to this network would fail; NULL if STATUS has succeeded or is not supported */
-static const char *find_status_error(const struct status *s, const struct hw_conf *conf)
+static const char *find_status_error(const struct status *s, const struct network_conf *n)
 {
-	autofree char *key = network_key(conf);
+	autofree char *key = network_key(n);
 
-	if (!supports_status(conf))
+	if (!supports_status(n))
 		return NULL;
 	return str_equal(key, s->key) ? s->message : "plugins have not answered STATUS yet";
 }
@@ -159,7 +167,7 @@ static void *status_thread(void *arg)
 		dirs[i] = w->bin_dirs.v[i];
 	s->code = hw_cni_new(&options, &cni, &s->error);
 	if (s->code == 0)
-		s->code = hw_status(cni, s->conf, &s->error);
+		s->code = hw_status(cni, s->network->conf, &s->error);
 	hw_cni_free(cni);
 	uv_async_send(&s->async);
 	return NULL;
@@ -173,12 +181,12 @@ static void start_status(struct network_watch *w)
 	struct hw_err e;
 
 	if (s->has_next) {
-		hw_conf_free(s->conf);
-		s->conf = take_ptr(s->next);
+		shared_unref(s->network);
+		s->network = take_ptr(s->next);
 		s->has_next = false;
 	}
 	uv_timer_stop(&s->timer);
-	if (!s->conf)
+	if (!s->network)
 		return;
 	s->running = thread_start(status_thread, w, &s->thread, &e) == 0;
 	if (!s->running)
@@ -190,16 +198,14 @@ static void on_status_timer(uv_timer_t *timer)
 	start_status(timer->data);
 }
 
-/* Polls this network from now on, instead of the previous one. The first STATUS starts at once.
- * Takes ownership of @conf. If it is NULL or its CNI version is below 1.1.0, polling stops. */
-static void set_status_conf(struct network_watch *w, struct hw_conf *conf)
+/* Polls this network from now on, instead of the previous one. The first STATUS starts at once. If
+ * @n is NULL or its CNI version is below 1.1.0, polling stops. */
+static void set_status_network(struct network_watch *w, const struct network_conf *n)
 {
 	struct status *s = &w->status;
 
-	hw_conf_free(s->next);
-	s->next = supports_status(conf) ? conf : NULL;
-	if (!s->next)
-		hw_conf_free(conf);
+	shared_unref(s->next);
+	s->next = supports_status(n) ? shared_ref(n) : NULL;
 	s->has_next = true;
 	if (!s->running)
 		start_status(w);
@@ -219,46 +225,130 @@ static bool has_plugin(const struct network_watch *w, const char *type)
 }
 
 /* Return: NULL if all plugins exist, else a message, allocated */
-static char *find_missing_plugin(const struct network_watch *w, const struct hw_conf *conf)
+static char *find_missing_plugin(const struct network_watch *w, const struct network_conf *n)
 {
 	AUTO(buf_done) struct buf dirs = { 0 };
 
 	for (size_t i = 0; i < w->bin_dirs.n; i++)
 		buf_printf(&dirs, "%s%s", i ? ":" : "", w->bin_dirs.v[i]);
-	for (size_t i = 0; i < hw_conf_count(conf); i++)
-		if (!has_plugin(w, hw_conf_type(conf, i)))
-			return str_printf("%s: plugin \"%s\" not found in %s", hw_conf_file(conf),
-					  hw_conf_type(conf, i), dirs.data);
+	for (size_t i = 0; i < hw_conf_count(n->conf); i++)
+		if (!has_plugin(w, hw_conf_type(n->conf, i)))
+			return str_printf("%s: plugin \"%s\" not found in %s", n->file,
+					  hw_conf_type(n->conf, i), dirs.data);
 	return NULL;
 }
 
-/* *ret_conf is the network if all its plugins exist, otherwise NULL. */
-static struct network_view *make_view(const struct network_watch *w, struct hw_conf **ret_conf)
+/* ---- which network ------------------------------------------------------------------- */
+
+/* The network of a node without a configuration: a bridge with both families. Pods of it reach each
+ * other, the host and the outside. */
+static const char built_in_network[] =
+	"{\"cniVersion\":\"1.0.0\",\"name\":\"hawser\",\"plugins\":["
+	"{\"type\":\"bridge\",\"bridge\":\"hawser0\",\"isGateway\":true,\"ipMasq\":true,"
+	"\"hairpinMode\":true,\"capabilities\":{\"ips\":true,\"mac\":true},"
+	"\"ipam\":{\"type\":\"host-local\",\"ranges\":[[{\"subnet\":\"10.85.0.0/16\"}],"
+	"[{\"subnet\":\"fd68:6177:7365:7200::/64\"}]],"
+	"\"routes\":[{\"dst\":\"0.0.0.0/0\"},{\"dst\":\"::/0\"}]}},"
+	"{\"type\":\"portmap\",\"capabilities\":{\"portMappings\":true}},"
+	"{\"type\":\"firewall\"},"
+	"{\"type\":\"bandwidth\",\"capabilities\":{\"bandwidth\":true}}]}";
+
+static void network_conf_free(void *object)
+{
+	struct network_conf *n = object;
+
+	hw_conf_free(n->conf);
+	free(n->file);
+	free(n);
+}
+
+/* Takes ownership of @conf. */
+static const struct network_conf *network_conf_new(struct hw_conf *conf, const char *file)
+{
+	struct network_conf *n = mem_new(sizeof(*n));
+
+	shared_init(&n->shared, network_conf_free);
+	n->conf = conf;
+	n->file = str_copy(file);
+	return n;
+}
+
+static const struct network_conf *new_built_in(void)
+{
+	struct hw_conf *conf;
+	struct hw_err e;
+	int r;
+
+	r = hw_conf_parse(built_in_network, strlen(built_in_network), &conf, &e);
+	assert(r == 0);
+	return network_conf_new(conf, NETWORK_BUILT_IN);
+}
+
+/* What a search for the first valid file has skipped. */
+struct skipped {
+	struct buf errors;   /* one after the other */
+	const char *current; /* file of the network in use */
+	bool current_is_invalid;
+};
+
+static void note_skipped(void *ctx, const char *file, const struct hw_err *why)
+{
+	struct skipped *s = ctx;
+
+	/* the message begins with the file */
+	buf_printf(&s->errors, "%s%s", s->errors.len ? "; " : "", why->msg);
+	s->current_is_invalid |= str_equal(file, s->current);
+}
+
+/* Return: the network to use, as a new reference; NULL: none, with the reason in *e.
+ * *ret_warning: invalid files, allocated */
+static const struct network_conf *choose_network(struct network_watch *w, char **ret_warning,
+						 struct hw_err *e)
+{
+	AUTO(shared_unref) const struct network_view *old = network_watch_view(w);
+	struct skipped skipped = { .current = old->network ? old->network->file : NULL };
+	const struct network_conf *n = NULL;
+	struct hw_conf *conf = NULL;
+	int r;
+
+	r = hw_conf_load_first(w->conf_dir, note_skipped, &skipped, &conf, e);
+	if (skipped.current_is_invalid) {
+		n = shared_ref(old->network);
+		hw_conf_free(conf);
+	} else if (r == 0) {
+		n = network_conf_new(conf, hw_conf_file(conf));
+	} else if (w->built_in) {
+		n = new_built_in();
+	}
+	*ret_warning = buf_take(&skipped.errors);
+	return n;
+}
+
+static struct network_view *make_view(struct network_watch *w)
 {
 	struct network_view *view = view_new();
-	AUTO(hw_conf_free) struct hw_conf *conf = NULL;
+	AUTO(shared_unref) const struct network_conf *n = NULL;
 	struct hw_err e;
 
-	*ret_conf = NULL;
-	if (hw_conf_load_first(w->conf_dir, NULL, NULL, &conf, &e) < 0) {
+	n = choose_network(w, &view->warning, &e);
+	if (!n) {
 		view->message = str_copy(e.msg);
 		return view;
 	}
-	view->name = str_copy(hw_conf_name(conf));
-	view->file = str_copy(hw_conf_file(conf));
-	view->message = find_missing_plugin(w, conf);
+	view->name = str_copy(hw_conf_name(n->conf));
+	view->file = str_copy(n->file);
+	view->message = find_missing_plugin(w, n);
 	if (view->message)
 		return view;
-	view->message = str_copy(str_or(find_status_error(&w->status, conf), ""));
+	view->message = str_copy(str_or(find_status_error(&w->status, n), ""));
 	view->ready = !*view->message;
-	*ret_conf = take_ptr(conf);
+	view->network = shared_ref(n);
 	return view;
 }
 
 /* Called when the thread of a STATUS ends. */
 static void on_status(uv_async_t *async)
 {
-	AUTO(hw_conf_free) struct hw_conf *conf = NULL;
 	struct network_watch *w = async->data;
 	struct status *s = &w->status;
 
@@ -272,12 +362,12 @@ static void on_status(uv_async_t *async)
 	}
 	free(s->key);
 	free(take_ptr(s->message));
-	s->key = network_key(s->conf);
+	s->key = network_key(s->network);
 	if (s->code < 0)
 		s->message = str_printf("%s: %s", s->key, s->error.msg);
 	uv_timer_start(&s->timer, on_status_timer,
 		       s->message ? STATUS_POLL_FAILED_MS : STATUS_POLL_READY_MS, 0);
-	publish_view(w, make_view(w, &conf));
+	publish_view(w, make_view(w));
 }
 
 /* ---- watching ----------------------------------------------------------------------- */
@@ -317,13 +407,14 @@ static bool update_dir(struct watched_dir *dir)
 
 void network_watch_update(struct network_watch *w)
 {
-	struct hw_conf *conf;
+	AUTO(shared_unref) const struct network_view *view = NULL;
 	bool watched = true;
 
 	for (size_t i = 0; i < w->n_dirs; i++)
 		watched &= update_dir(&w->dirs[i]);
-	publish_view(w, make_view(w, &conf));
-	set_status_conf(w, conf);
+	publish_view(w, make_view(w));
+	view = network_watch_view(w);
+	set_status_network(w, view->network);
 	if (watched)
 		uv_timer_stop(&w->timer);
 	else
@@ -344,17 +435,19 @@ static void add_dir(struct network_watch *w, uv_loop_t *loop, const char *path)
 	w->n_dirs++;
 }
 
-struct network_watch *network_watch_new(struct uv_loop_s *loop, const char *conf_dir,
-					const char *bin_dirs, const struct hw_exec *exec)
+struct network_watch *network_watch_new(struct uv_loop_s *loop,
+					const struct network_watch_options *options)
 {
 	struct network_watch *w = mem_new(sizeof(*w));
 	struct network_view *view = view_new();
 
 	view->message = str_copy("not checked yet");
+	view->warning = str_copy("");
 	slot_init(&w->view, &view->shared);
-	w->conf_dir = str_copy(conf_dir);
-	w->exec = exec;
-	strings_split(bin_dirs, ':', &w->bin_dirs);
+	w->conf_dir = str_copy(options->conf_dir);
+	w->built_in = options->built_in;
+	w->exec = options->exec;
+	strings_split(options->bin_dirs, ':', &w->bin_dirs);
 	w->status.cancel_fd = eventfd(0, EFD_CLOEXEC);
 	uv_async_init(loop, &w->status.async, on_status);
 	uv_timer_init(loop, &w->status.timer);
@@ -375,8 +468,8 @@ static void on_closed(uv_handle_t *handle)
 		return;
 	free(w->status.key);
 	free(w->status.message);
-	hw_conf_free(w->status.conf);
-	hw_conf_free(w->status.next);
+	shared_unref(w->status.network);
+	shared_unref(w->status.next);
 	mem_close_fd(&w->status.cancel_fd);
 	slot_done(&w->view);
 	hw_strings_free(&w->bin_dirs);

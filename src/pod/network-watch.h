@@ -4,6 +4,8 @@
  *
  * What:  finds the first valid network configuration in the CNI directory. The network is
  *        ready if all of its plugins exist and, from CNI 1.1.0 on, their STATUS succeeds.
+ *        If the file of the network in use becomes invalid, that network stays in use. If
+ *        the directory has no valid file, there may be a built-in network.
  *        The directories are watched, because network add-ons install their files
  *        after we have started. STATUS is repeated, because its result may change.
  * Rules: all functions except network_watch_view() are for the loop's thread only, and
@@ -18,22 +20,41 @@
 
 #include "base/shared.h"
 
+struct hw_conf;
 struct hw_exec;
 struct network_watch;
 struct uv_loop_s;
 
+#define NETWORK_BUILT_IN "built in"
+
+/* A configuration that views share. Immutable. */
+struct network_conf {
+	struct shared shared;
+	struct hw_conf *conf;
+	char *file; /* NETWORK_BUILT_IN for the built-in network */
+};
+
+/* Immutable. */
 struct network_view {
 	struct shared shared;
 	bool ready;
-	char *name;    /* NULL if no network is configured */
+	const struct network_conf *network; /* NULL: no network, or one whose plugins are missing */
+	char *name;			    /* NULL if no network is configured */
 	char *file;    /* configuration file of the network; NULL if no network is configured */
 	char *message; /* why the network is not ready; "" if it is ready */
+	char *warning; /* invalid files, and why; "" if all files are valid */
 };
 
-/* @bin_dirs is a list separated by colons. Directories may be missing. @exec runs the plugins; it must
- * stay valid. */
-struct network_watch *network_watch_new(struct uv_loop_s *loop, const char *conf_dir,
-					const char *bin_dirs, const struct hw_exec *exec);
+struct network_watch_options {
+	const char *conf_dir;
+	const char *bin_dirs;	    /* separated by colons */
+	bool built_in;		    /* use the built-in network if there is no valid file */
+	const struct hw_exec *exec; /* runs plugins; borrowed */
+};
+
+/* Directories may be missing. */
+struct network_watch *network_watch_new(struct uv_loop_s *loop,
+					const struct network_watch_options *options);
 void network_watch_update(struct network_watch *w); /* reads the directories again at once */
 /* Kills a plugin that runs STATUS. The loop frees the object when its handles are closed. NULL is
  * allowed. */

@@ -151,7 +151,8 @@ static int generate(const struct pod_cidr *p, const char *text, const char *temp
 
 	if (str_empty(template_file) || str_empty(text))
 		return 0;
-	if (view->name && !str_ends(view->file, "/" POD_CIDR_CONFLIST)) {
+	if (view->name && !str_equal(view->file, NETWORK_BUILT_IN) &&
+	    !str_ends(view->file, "/" POD_CIDR_CONFLIST)) {
 		log_event(LOG_DEBUG, "template not used: another network is configured", "file",
 			  view->file, NULL);
 		return 0;
@@ -208,4 +209,16 @@ int pod_cidr_restore(struct pod_cidr *p, const char *template_file, const struct
 		r = generate(p, text, template_file, view, e);
 	pthread_mutex_unlock(&p->lock);
 	return r;
+}
+
+int pod_cidr_ranges(struct pod_cidr *p, struct hw_strings *ret_ranges, struct hw_err *e)
+{
+	autofree char *text = NULL;
+	int r;
+
+	*ret_ranges = (struct hw_strings){ 0 };
+	pthread_mutex_lock(&p->lock);
+	r = read_cidr(p->state, &text, e);
+	pthread_mutex_unlock(&p->lock);
+	return r == 1 ? parse_cidrs(text, ret_ranges, e) : r;
 }

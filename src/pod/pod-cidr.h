@@ -13,6 +13,8 @@
 
 #include <pthread.h>
 
+#include <hawser/field.h>
+
 #include "base/err.h"
 #include "pod/network-watch.h"
 
@@ -37,5 +39,7 @@ int pod_cidr_set(struct pod_cidr *p, const char *text, const char *template_file
 /* Generates the configuration with the CIDR that was saved last, if any. Return: as pod_cidr_set() */
 int pod_cidr_restore(struct pod_cidr *p, const char *template_file, const struct network_view *view,
 		     struct hw_err *e);
+/* The CIDRs that were saved last; none if none was saved. Overwrites *ret_ranges. */
+int pod_cidr_ranges(struct pod_cidr *p, struct hw_strings *ret_ranges, struct hw_err *e);
 
 #endif

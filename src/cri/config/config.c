@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/ip.h"
@@ -27,6 +28,7 @@
 #include "base/os/file.h"
 #include "base/str.h"
 #include "image/reference.h"
+#include "oci/handler.h"
 
 #define AT(member) HW_AT(struct config, member)
 
@@ -40,7 +42,7 @@ const struct hw_field config_fields[] = {
 	{ "state", HW_STRING, AT(state), .def = "\"/run/hawser\"",
 	  .help = "directory for data that does not survive a reboot" },
 	{ "netns-dir", HW_STRING, AT(netns_dir), .def = "\"/run/netns\"",
-	  .help = "directory of the network namespaces of pods" },
+	  .help = "directory of the pods' network namespaces" },
 	{ "cni-conf-dir", HW_STRING, AT(cni_conf_dir), .def = "\"/etc/cni/net.d\"",
 	  .help = "directory of network configurations (CNI)" },
 	{ "cni-bin-dir", HW_STRING, AT(cni_bin_dir), .def = "\"/opt/cni/bin\"",
@@ -49,6 +51,19 @@ const struct hw_field config_fields[] = {
 	  .help = "directory where results of CNI plugins are stored" },
 	{ "cni-conf-template", HW_STRING, AT(cni_conf_template), .def = "\"\"",
 	  .help = "template for 10-hawser.conflist, used when kubelet sends the pod CIDR" },
+	{ "network-timeout", HW_INT, AT(network_timeout), .def = "220", .min = 1, .max = 3600,
+	  .help = "seconds that the plugins have to attach a pod; kubelet waits 240" },
+	{ "default-network", HW_BOOL, AT(default_network), .def = "false",
+	  .help = "use a built-in bridge network while cni-conf-dir has no valid configuration" },
+	{ "gc-networks", HW_STRINGS, AT(gc_networks), .def = "[]",
+	  .help = "networks whose attachments of pods that no longer exist are deleted at start" },
+	{ "runtime-handler", HW_STRINGS, AT(runtime_handler), .def = "[]",
+	  .help = "NAME=PROGRAM: an OCI runtime for pods with this runtime handler; the default is "
+		  "crun" },
+	{ "default-sysctls", HW_STRINGS, AT(default_sysctls),
+	  .def = "[\"net.ipv4.ip_unprivileged_port_start=0\","
+		 "\"net.ipv4.ping_group_range=0 2147483647\"]",
+	  .help = "NAME=VALUE: sysctls of pods that have a network namespace" },
 	{ "registry-mirror", HW_STRINGS, AT(registry_mirror), .def = "[]",
 	  .help = "HOST=URL: pull images of HOST from URL first; mirrors are tried in order" },
 	{ "plain-http", HW_STRINGS, AT(plain_http), .def = "[]",
@@ -226,6 +241,40 @@ uint32_t config_fetch_uid(const struct config *c)
 	return free_uid;
 }
 
+enum cgroup_driver config_cgroup_driver(const struct config *c)
+{
+	bool systemd =
+		str_equal(c->cgroup_driver, "systemd") ||
+		(str_equal(c->cgroup_driver, "auto") && access("/run/systemd/system", F_OK) == 0);
+
+	return systemd ? CGROUP_SYSTEMD : CGROUP_CGROUPFS;
+}
+
+void config_sysctls(const struct config *c, struct hw_map *ret)
+{
+	size_t n = c->default_sysctls.n;
+
+	*ret = (struct hw_map){ mem_new((n + 1) * sizeof(char *)),
+				mem_new((n + 1) * sizeof(char *)), n };
+	for (size_t i = 0; i < n; i++) {
+		const char *text = c->default_sysctls.v[i], *equals = strchr(text, '=');
+
+		ret->keys[i] = str_ncopy(text, (size_t)(equals - text));
+		ret->values[i] = str_copy(equals + 1);
+	}
+}
+
+void config_sysctls_done(struct hw_map *map)
+{
+	for (size_t i = 0; i < map->n; i++) {
+		free(map->keys[i]);
+		free(map->values[i]);
+	}
+	free(map->keys);
+	free(map->values);
+	*map = (struct hw_map){ 0 };
+}
+
 /* ---- checks ------------------------------------------------------------------------- */
 
 static int check_listen(const char *text, struct hw_err *e)
@@ -288,6 +337,24 @@ static int check_mirror(const char *text, struct hw_err *e)
 	return check_host(host, e);
 }
 
+static int check_handler(const char *text, struct hw_err *e)
+{
+	autofree char *name = NULL;
+	const char *program;
+
+	return handler_parse(text, &name, &program, e);
+}
+
+static int check_sysctl(const char *text, struct hw_err *e)
+{
+	const char *equals;
+
+	equals = strchr(text, '=');
+	if (!equals || equals == text || !str_starts(text, "net."))
+		return err_text(e, -EINVAL, "%.200s: expected net.NAME=VALUE", text);
+	return 0;
+}
+
 static int check_image(const char *text, struct hw_err *e)
 {
 	AUTO(reference_done) struct reference ref = { 0 };
@@ -347,6 +414,8 @@ static const struct value_check {
 	{ "cni-bin-dir", check_dirs },
 	{ "cni-cache-dir", check_dir },
 	{ "cni-conf-template", check_optional_path },
+	{ "runtime-handler", check_handler },
+	{ "default-sysctls", check_sysctl },
 	{ "registry-mirror", check_mirror },
 	{ "plain-http", check_host },
 	{ "auth-file", check_optional_path },

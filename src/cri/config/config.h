@@ -21,6 +21,7 @@
 #include "base/json/value.h"
 #include "base/mem.h"
 #include "base/shared.h"
+#include "oci/cgroup-parent.h"
 #include "rpc/socket.h"
 
 #define CONFIG_FILE "/etc/hawser/hawser.yaml"
@@ -31,6 +32,11 @@ struct config {
 	char *listen, *socket_owner;
 	char *root, *state, *netns_dir;
 	char *cni_conf_dir, *cni_bin_dir, *cni_cache_dir, *cni_conf_template;
+	int network_timeout; /* seconds */
+	bool default_network;
+	struct hw_strings gc_networks;
+	struct hw_strings runtime_handler; /* NAME=PROGRAM */
+	struct hw_strings default_sysctls; /* NAME=VALUE */
 	struct hw_strings registry_mirror; /* HOST=URL */
 	struct hw_strings plain_http;	   /* HOST */
 	char *auth_file, *certs_dir;
@@ -83,6 +89,14 @@ int config_address(const char *text, struct config_address *ret_address, struct 
 /* The user ID of the process that talks to registries. By default it is the first one of a range that
  * has no entry in passwd when this function is called for the first time. */
 uint32_t config_fetch_uid(const struct config *c);
+/* The driver of the key cgroup-driver; with "auto", that of this host. */
+enum cgroup_driver config_cgroup_driver(const struct config *c);
+/* The key default-sysctls as a map, to be freed with config_sysctls_done(). */
+void config_sysctls(const struct config *c, struct hw_map *ret);
+void config_sysctls_done(struct hw_map *map);
+
+AUTO_VALUE_DEFINE(config_sysctls_done, struct hw_map);
+
 /* Parses "USER", "USER:GROUP" or "", names or numbers. If a group is given, its members may connect
  * too. */
 int config_owner(const char *text, struct socket_owner *ret_owner, struct hw_err *e);

@@ -36,25 +36,29 @@ char *executable_helper(const char *name)
 	return str_printf("%s/../libexec/hawser/%s", self, name);
 }
 
-static bool is_in(const struct hw_strings *dirs, const char *name)
+char *executable_find(const char *name)
 {
-	for (size_t i = 0; i < dirs->n; i++) {
-		autofree char *path = str_printf("%s/%s", dirs->v[i], name);
+	AUTO(hw_strings_free) struct hw_strings dirs = { 0 };
 
-		if (*dirs->v[i] == '/' && access(path, X_OK) == 0)
-			return true;
+	strings_split(str_or(getenv("PATH"), DEFAULT_PATH), ':', &dirs);
+	for (size_t i = 0; i < dirs.n; i++) {
+		autofree char *path = str_printf("%s/%s", dirs.v[i], name);
+
+		if (*dirs.v[i] == '/' && access(path, X_OK) == 0)
+			return take_ptr(path);
 	}
-	return false;
+	return NULL;
 }
 
 char *executables_missing(void)
 {
-	AUTO(hw_strings_free) struct hw_strings dirs = { 0 };
-	const char *path = str_or(getenv("PATH"), DEFAULT_PATH);
+	for (size_t i = 0; i < ARRAY_SIZE(external); i++) {
+		autofree char *path = NULL;
 
-	strings_split(path, ':', &dirs);
-	for (size_t i = 0; i < ARRAY_SIZE(external); i++)
-		if (!is_in(&dirs, external[i]))
-			return str_printf("%s not found in %s", external[i], path);
+		path = executable_find(external[i]);
+		if (!path)
+			return str_printf("%s not found in %s", external[i],
+					  str_or(getenv("PATH"), DEFAULT_PATH));
+	}
 	return NULL;
 }

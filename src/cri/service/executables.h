@@ -13,6 +13,9 @@
  * fails. Return: allocated, never NULL */
 char *executable_helper(const char *name);
 
+/* Searches $PATH. Return: the path of the program, to be freed by the caller; NULL if it is not found */
+char *executable_find(const char *name);
+
 /* Searches $PATH for the external programs at every call, because upgrades replace them. Return:
  * NULL if all of them exist, otherwise a message that names the first missing one and $PATH, to be
  * freed by the caller */

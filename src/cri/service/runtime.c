@@ -2,25 +2,18 @@
 /*
  * cri/service/runtime.c - runtime.v1.RuntimeService
  *
- * What:  Version, Status, RuntimeConfig and UpdateRuntimeConfig. The methods for pods
- *        and containers are not implemented yet.
+ * What:  Version, Status, RuntimeConfig and UpdateRuntimeConfig. sandbox.c has the methods for pods;
+ *        those for containers are not implemented yet.
  */
-#include <unistd.h>
-
 #include "api/call.h"
 #include "api/cri-v1.pb-c.h"
 #include "base/str.h"
+#include "cri/service/convert.h"
 #include "cri/service/executables.h"
 #include "cri/service/services.h"
 #include "pod/pod-cidr.h"
 
 #define KUBELET_API "0.1.0" /* all runtimes return this version */
-
-/* protobuf-c declares strings without const, but does not write to them. */
-static char *no_const(const char *s)
-{
-	return (char *)s;
-}
 
 static int serve_version(const void *ctx, struct rpc_call *call, const ProtobufCMessage *request,
 			 struct hw_err *e)
@@ -59,6 +52,7 @@ static char *format_network_info(const struct network_view *view)
 	value_set(object, "name", value_new_string(str_or(view->name, "")));
 	value_set(object, "file", value_new_string(str_or(view->file, "")));
 	value_set(object, "message", value_new_string(view->message));
+	value_set(object, "warning", value_new_string(view->warning));
 	return value_format(object, 0);
 }
 
@@ -70,20 +64,53 @@ static void set_info_entry(Runtime__V1__StatusResponse__InfoEntry *entry, const 
 	entry->value = value;
 }
 
-/* @message: why the condition is false; NULL if it is true */
-static void set_condition(Runtime__V1__RuntimeCondition *condition, const char *type,
+/* @message: why the condition is false; or, with @status, what an administrator should know; or NULL */
+static void set_condition(Runtime__V1__RuntimeCondition *condition, const char *type, bool status,
 			  const char *reason, char *message)
 {
 	runtime__v1__runtime_condition__init(condition);
 	condition->type = no_const(type);
-	condition->status = !message;
+	condition->status = status;
 	if (!message)
 		return;
 	condition->reason = no_const(reason);
 	condition->message = message;
 }
 
-/* Reports one runtime handler, the default one, without optional features. */
+/* Return: NULL if there is nothing to say */
+static char *describe_network(const struct network_view *view)
+{
+	if (!view->ready)
+		return str_printf("Network plugin returns error: %s%s%s", view->message,
+				  *view->warning ? "; invalid configuration: " : "", view->warning);
+	if (*view->warning)
+		return str_printf("invalid configuration: %s; using network \"%s\" of %s",
+				  view->warning, view->name, view->file);
+	return NULL;
+}
+
+/* The handlers that can be used, without optional features. Return: their number */
+static size_t make_handlers(struct arena *a, const struct oci_handlers *handlers,
+			    Runtime__V1__RuntimeHandler ***ret_list)
+{
+	Runtime__V1__RuntimeHandler **list =
+		arena_new(a, handlers->n * sizeof(Runtime__V1__RuntimeHandler *));
+	size_t n = 0;
+
+	for (size_t i = 0; i < handlers->n; i++) {
+		if (handlers->v[i].message)
+			continue;
+		list[n] = arena_new(a, sizeof(**list));
+		runtime__v1__runtime_handler__init(list[n]);
+		list[n]->name = handlers->v[i].name;
+		list[n]->features = arena_new(a, sizeof(*list[n]->features));
+		runtime__v1__runtime_handler_features__init(list[n]->features);
+		n++;
+	}
+	*ret_list = list;
+	return n;
+}
+
 static int serve_status(const void *ctx, struct rpc_call *call, const ProtobufCMessage *request,
 			struct hw_err *e)
 {
@@ -93,16 +120,13 @@ static int serve_status(const void *ctx, struct rpc_call *call, const ProtobufCM
 	Runtime__V1__StatusResponse response = RUNTIME__V1__STATUS_RESPONSE__INIT;
 	Runtime__V1__StatusResponse__InfoEntry info[2];
 	Runtime__V1__StatusResponse__InfoEntry *info_list[] = { &info[0], &info[1] };
-	Runtime__V1__RuntimeHandlerFeatures handler_features =
-		RUNTIME__V1__RUNTIME_HANDLER_FEATURES__INIT;
-	Runtime__V1__RuntimeHandler handler = RUNTIME__V1__RUNTIME_HANDLER__INIT;
-	Runtime__V1__RuntimeHandler *handler_list[] = { &handler };
 	Runtime__V1__RuntimeFeatures features = RUNTIME__V1__RUNTIME_FEATURES__INIT;
 	Runtime__V1__RuntimeStatus status = RUNTIME__V1__RUNTIME_STATUS__INIT;
 	Runtime__V1__RuntimeCondition conditions[2];
 	Runtime__V1__RuntimeCondition *condition_list[] = { &conditions[0], &conditions[1] };
 	autofree char *config_info = NULL, *network_info = NULL;
-	autofree char *missing = NULL, *not_ready = NULL;
+	autofree char *missing = NULL, *network = NULL;
+	AUTO(arena_done) struct arena arena = { 0 };
 
 	if (((const Runtime__V1__StatusRequest *)request)->verbose) {
 		config_info = format_config_info(c);
@@ -113,16 +137,17 @@ static int serve_status(const void *ctx, struct rpc_call *call, const ProtobufCM
 		response.info = info_list;
 	}
 	missing = executables_missing();
-	if (!view->ready)
-		not_ready = str_printf("Network plugin returns error: %s", view->message);
-	set_condition(&conditions[0], "RuntimeReady", "RuntimeNotReady", missing);
-	set_condition(&conditions[1], "NetworkReady", "NetworkPluginNotReady", not_ready);
+	if (!missing && s->handlers->v[0].message)
+		missing = str_copy(s->handlers->v[0].message);
+	network = describe_network(view);
+	set_condition(&conditions[0], "RuntimeReady", !missing, "RuntimeNotReady", missing);
+	set_condition(&conditions[1], "NetworkReady", view->ready,
+		      view->ready ? "NetworkConfigInvalid" : "NetworkPluginNotReady", network);
 	status.n_conditions = ARRAY_SIZE(condition_list);
 	status.conditions = condition_list;
-	handler.features = &handler_features;
 	response.status = &status;
-	response.n_runtime_handlers = ARRAY_SIZE(handler_list);
-	response.runtime_handlers = handler_list;
+	response.n_runtime_handlers =
+		make_handlers(&arena, s->handlers, &response.runtime_handlers);
 	response.features = &features;
 	return api_send(call, &response.base, e);
 }
@@ -139,10 +164,9 @@ static int serve_runtime_config(const void *ctx, struct rpc_call *call,
 		RUNTIME__V1__LINUX_RUNTIME_CONFIGURATION__INIT;
 
 	(void)request;
-	linux_config.cgroup_driver = RUNTIME__V1__CGROUP_DRIVER__CGROUPFS;
-	if (str_equal(c->cgroup_driver, "systemd") ||
-	    (str_equal(c->cgroup_driver, "auto") && access("/run/systemd/system", F_OK) == 0))
-		linux_config.cgroup_driver = RUNTIME__V1__CGROUP_DRIVER__SYSTEMD;
+	linux_config.cgroup_driver = config_cgroup_driver(c) == CGROUP_SYSTEMD
+					     ? RUNTIME__V1__CGROUP_DRIVER__SYSTEMD
+					     : RUNTIME__V1__CGROUP_DRIVER__CGROUPFS;
 	response.linux = &linux_config;
 	return api_send(call, &response.base, e);
 }
@@ -173,5 +197,11 @@ const struct service_method runtime_methods[] = {
 	{ "Status", serve_status, RPC_INSTANT },
 	{ "RuntimeConfig", serve_runtime_config, RPC_INSTANT },
 	{ "UpdateRuntimeConfig", serve_update_runtime_config, 0 },
+	{ "RunPodSandbox", serve_run_pod_sandbox, RPC_LONG },
+	{ "StopPodSandbox", serve_stop_pod_sandbox, RPC_LONG },
+	{ "RemovePodSandbox", serve_remove_pod_sandbox, RPC_LONG },
+	{ "PodSandboxStatus", serve_pod_sandbox_status, RPC_INSTANT },
+	{ "ListPodSandbox", serve_list_pod_sandbox, 0 },
+	{ "StreamPodSandboxes", serve_stream_pod_sandboxes, RPC_STREAM_OUT },
 	{ 0 },
 };

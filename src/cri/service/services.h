@@ -3,7 +3,7 @@
  * cri/service/services.h - the gRPC services of hawser-cri and their methods
  *
  *	service                     table and short methods   methods in files of their own
- *	runtime.v1.RuntimeService   runtime.c
+ *	runtime.v1.RuntimeService   runtime.c                 sandbox.c
  *	runtime.v1.ImageService     image.c                   pull.c (PullImage)
  *	hawser.v1.Daemon            hawser.c
  *	hawser.v1.Images            hawser.c                  load.c pull.c recover.c save.c verify.c
@@ -18,14 +18,18 @@
 #include "cri/service/service.h"
 #include "image/pull/pull.h"
 #include "image/store/store.h"
+#include "oci/handler.h"
 #include "pod/network-watch.h"
 #include "pod/pod-cidr.h"
+#include "pod/pods.h"
 #include "rpc/server.h"
 
 /* ---- contexts: the parts of the daemon that a service uses ------------------------- */
 
 struct runtime_service {
 	struct slot *config; /* struct config */
+	struct pods *pods;
+	const struct oci_handlers *handlers;
 	struct network_watch *network;
 	struct pod_cidr *pod_cidr;
 };
@@ -51,7 +55,21 @@ extern const struct service_method image_methods[];	    /* struct image_service 
 extern const struct service_method hawser_daemon_methods[]; /* struct daemon_service */
 extern const struct service_method hawser_images_methods[]; /* struct image_service */
 
-/* Methods in the tables of images: see struct service_method. */
+/* Methods of runtime_methods: see struct service_method. */
+int serve_run_pod_sandbox(const void *ctx, struct rpc_call *call, const ProtobufCMessage *message,
+			  struct hw_err *e);
+int serve_stop_pod_sandbox(const void *ctx, struct rpc_call *call, const ProtobufCMessage *message,
+			   struct hw_err *e);
+int serve_remove_pod_sandbox(const void *ctx, struct rpc_call *call,
+			     const ProtobufCMessage *message, struct hw_err *e);
+int serve_pod_sandbox_status(const void *ctx, struct rpc_call *call,
+			     const ProtobufCMessage *message, struct hw_err *e);
+int serve_list_pod_sandbox(const void *ctx, struct rpc_call *call, const ProtobufCMessage *message,
+			   struct hw_err *e);
+int serve_stream_pod_sandboxes(const void *ctx, struct rpc_call *call,
+			       const ProtobufCMessage *message, struct hw_err *e);
+
+/* Methods in the tables of images. */
 int serve_load(const void *ctx, struct rpc_call *call, const ProtobufCMessage *message,
 	       struct hw_err *e);
 int serve_pull(const void *ctx, struct rpc_call *call, const ProtobufCMessage *message,

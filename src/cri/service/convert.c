@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cri/service/convert.c - parts of CRI messages as structs of pods, and back
+ */
+#include "cri/service/convert.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "api/cri-v1.pb-c.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+/* ---- maps --------------------------------------------------------------------------- */
+
+/* The fields of a descriptor are sorted by number: first the key, then the value. */
+static char **entry_key(ProtobufCMessage *entry)
+{
+	return (char **)((char *)entry + entry->descriptor->fields[0].offset);
+}
+
+static char **entry_value(ProtobufCMessage *entry)
+{
+	return (char **)((char *)entry + entry->descriptor->fields[1].offset);
+}
+
+struct pair {
+	const char *key, *value;
+	size_t i;
+};
+
+static int compare_pairs(const void *a, const void *b)
+{
+	const struct pair *x = a, *y = b;
+	int order = strcmp(x->key, y->key);
+
+	return order ? order : x->i < y->i ? -1 : 1;
+}
+
+void convert_map(void *entries, size_t n, struct hw_map *ret)
+{
+	autofree struct pair *list = mem_new((n + 1) * sizeof(*list));
+	ProtobufCMessage **from = entries;
+
+	*ret = (struct hw_map){ mem_new((n + 1) * sizeof(char *)),
+				mem_new((n + 1) * sizeof(char *)), 0 };
+	for (size_t i = 0; i < n; i++)
+		list[i] = (struct pair){ *entry_key(from[i]), *entry_value(from[i]), i };
+	qsort(list, n, sizeof(*list), compare_pairs);
+	for (size_t i = 0; i < n; i++) {
+		if (i + 1 < n && str_equal(list[i].key, list[i + 1].key))
+			continue;
+		ret->keys[ret->n] = str_copy(list[i].key);
+		ret->values[ret->n++] = str_copy(list[i].value);
+	}
+}
+
+bool convert_map_contains(const struct hw_map *map, void *entries, size_t n)
+{
+	ProtobufCMessage **list = entries;
+
+	for (size_t i = 0; i < n; i++) {
+		const char *key = *entry_key(list[i]), *value = *entry_value(list[i]);
+		bool found = false;
+
+		for (size_t k = 0; k < map->n && !found; k++)
+			found = str_equal(map->keys[k], key) && str_equal(map->values[k], value);
+		if (!found)
+			return false;
+	}
+	return true;
+}
+
+void *convert_entries(struct arena *a, const ProtobufCMessageDescriptor *type,
+		      const struct hw_map *map)
+{
+	ProtobufCMessage **list = arena_new(a, map->n * sizeof(ProtobufCMessage *));
+
+	for (size_t i = 0; i < map->n; i++) {
+		list[i] = arena_new(a, type->sizeof_message);
+		protobuf_c_message_init(type, list[i]);
+		*entry_key(list[i]) = map->keys[i];
+		*entry_value(list[i]) = map->values[i];
+	}
+	return list;
+}
+
+void convert_strings(char **strings, size_t n, struct hw_strings *ret)
+{
+	*ret = (struct hw_strings){ 0 };
+	for (size_t i = 0; i < n; i++)
+		strings_add(ret, strings[i]);
+}
+
+/* ---- resources ---------------------------------------------------------------------- */
+
+int convert_resources(const Runtime__V1__LinuxContainerResources *m, const char *field,
+		      struct oci_resources *ret, struct hw_err *e)
+{
+	struct oci_hugepage *pages;
+
+	for (size_t i = 0; i < m->n_hugepage_limits; i++)
+		if (m->hugepage_limits[i]->limit > INT64_MAX)
+			return err_text(e, -EINVAL,
+					"%s.hugepage_limits[%zu].limit: %" PRIu64 " is too large",
+					field, i, m->hugepage_limits[i]->limit);
+	pages = mem_new((m->n_hugepage_limits + 1) * sizeof(*pages));
+	for (size_t i = 0; i < m->n_hugepage_limits; i++)
+		pages[i] = (struct oci_hugepage){ str_copy(m->hugepage_limits[i]->page_size),
+						  (int64_t)m->hugepage_limits[i]->limit };
+	*ret = (struct oci_resources){
+		.cpu_period = m->cpu_period,
+		.cpu_quota = m->cpu_quota,
+		.cpu_shares = m->cpu_shares,
+		.memory_limit = m->memory_limit_in_bytes,
+		.oom_score_adj = m->oom_score_adj,
+		.cpuset_cpus = str_copy(m->cpuset_cpus),
+		.cpuset_mems = str_copy(m->cpuset_mems),
+		.hugepages = { pages, m->n_hugepage_limits },
+		.memory_swap_limit = m->memory_swap_limit_in_bytes,
+	};
+	convert_map(CONVERT_MAP(m, unified), &ret->unified);
+	return 0;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cri/service/convert.h - parts of CRI messages as structs of pods, and back
+ *
+ * Rules: functions that read a message copy its strings. Messages that are built point into the
+ *        object that they describe and into the arena.
+ */
+#ifndef CRI_SERVICE_CONVERT_H
+#define CRI_SERVICE_CONVERT_H
+
+#include <protobuf-c/protobuf-c.h>
+
+#include <hawser/field.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "oci/resources.h"
+
+struct Runtime__V1__LinuxContainerResources; /* api/cri-v1.pb-c.h */
+
+/* protobuf-c declares strings without const, but does not write to them. */
+static inline char *no_const(const char *s)
+{
+	return (char *)s;
+}
+
+/* The entries of a map field with values of type string, whose generated types differ only in their
+ * names: CONVERT_MAP(config, labels) gives the arguments entries and n. */
+#define CONVERT_MAP(object, field) (void *)(object)->field, (object)->n_##field
+
+/* Overwrites *ret without freeing it. The keys are sorted, because clients send the same map in any
+ * order. Of equal keys the last one is used, as protobuf requires. */
+void convert_map(void *entries, size_t n, struct hw_map *ret);
+/* Return: true if the map has all the entries */
+bool convert_map_contains(const struct hw_map *map, void *entries, size_t n);
+/* Builds the entries of a map field whose entries have the type @type. */
+void *convert_entries(struct arena *a, const ProtobufCMessageDescriptor *type,
+		      const struct hw_map *map);
+void convert_strings(char **strings, size_t n, struct hw_strings *ret);
+
+/* @field: name of the message in errors */
+int convert_resources(const struct Runtime__V1__LinuxContainerResources *m, const char *field,
+		      struct oci_resources *ret, struct hw_err *e);
+
+#endif

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pod/create.c - create pods
+ *
+ * How:   the name is entered in the index first, so that a second request for the same pod finds the
+ *        first one and waits for it. Then the row is written, and only then objects are created.
+ *        A create that fails is undone by pod_remove().
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "base/log.h"
+#include "base/str.h"
+#include "base/time.h"
+#include "oci/cgroup.h"
+#include "pod/files.h"
+#include "pod/namespaces.h"
+#include "pod/pod-cidr.h"
+#include "pod/pod.h"
+
+/* ---- objects ------------------------------------------------------------------------ */
+
+static int create_namespaces(struct pod *pod, const char *dir, const char *netns,
+			     struct hw_strings *ret_later, struct hw_err *e)
+{
+	AUTO(hw_strings_free) struct hw_strings procs = { 0 };
+	const struct pods *p = pod->pods;
+	struct namespaces_new n = {
+		.spec = pod->spec,
+		.netns = netns,
+		.dir = dir,
+		.default_sysctls = &p->sysctls,
+		.pause = p->options.pause,
+		.procs = &procs,
+	};
+
+	if (pod->spec->namespaces.pid == POD_MODE_POD && pod->cgroup.driver == CGROUP_CGROUPFS) {
+		autofree char *path = cgroup_parent_child(&pod->cgroup, pod->id);
+		int r;
+
+		r = cgroup_create(p->options.cgroups, path, e);
+		if (r < 0)
+			return r;
+		cgroup_procs_files(p->options.cgroups, path, &procs);
+	}
+	return namespaces_create(&n, &pod->pid, ret_later, e);
+}
+
+static int attach_networks(struct pod *pod, const char *netns, struct hw_err *e)
+{
+	struct network_pod n = {
+		.id = pod->id,
+		.spec = pod->spec,
+		.netns = netns,
+		.cancel_fd = pod->cancel_fd,
+		.timeout_ms = pod->pods->options.network_timeout_ms,
+	};
+	const struct pod_network *attached;
+	int r;
+
+	r = network_attach(pod->pods->options.cni, &n, pod->network, &attached, e);
+	if (r < 0)
+		return r;
+	shared_unref(pod->network);
+	pod->network = attached;
+	return 0;
+}
+
+static int create_objects(struct pod *pod, struct hw_err *e)
+{
+	AUTO(hw_strings_free) struct hw_strings later = { 0 };
+	autofree char *netns = pod_netns_path(pod->pods, pod->id);
+	autofree char *dir = pod_dir(pod->pods, pod->id);
+	int r;
+
+	r = files_create(dir, pod->spec, e);
+	if (r < 0)
+		return r;
+	r = create_namespaces(pod, dir, netns, &later, e);
+	if (r < 0)
+		return r;
+	r = attach_networks(pod, netns, e);
+	if (r < 0)
+		return r;
+	r = namespaces_set_sysctls(netns, pod->spec, &later, e);
+	if (r < 0)
+		return r;
+	return files_write_hosts(dir, pod->spec, &pod->network->ips, e);
+}
+
+/* ---- the pod ------------------------------------------------------------------------ */
+
+static int new_id(char ret_id[POD_ID], struct hw_err *e)
+{
+	static const char digits[] = "0123456789abcdef";
+	unsigned char bytes[(POD_ID - 1) / 2];
+
+	if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
+		return err_set(e, -errno, "get random bytes");
+	for (size_t i = 0; i < sizeof(bytes); i++) {
+		ret_id[2 * i] = digits[bytes[i] >> 4];
+		ret_id[2 * i + 1] = digits[bytes[i] & 15];
+	}
+	ret_id[POD_ID - 1] = '\0';
+	return 0;
+}
+
+static int64_t now_realtime(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static int check_handler(const struct pods *p, const char *name, struct hw_err *e)
+{
+	const struct oci_handler *h;
+
+	h = handlers_find(p->options.handlers, name);
+	if (!h)
+		return err_text(e, -EINVAL, "runtime_handler: unknown handler \"%.200s\"", name);
+	if (h->message)
+		return err_text(e, -EPERM, "runtime_handler: handler \"%s\" cannot be used: %s",
+				h->name, h->message);
+	return 0;
+}
+
+/* Decides everything that depends on the host, and refuses what it cannot do. Changes nothing. */
+static int plan(struct pod *pod, struct hw_err *e)
+{
+	AUTO(shared_unref) const struct network_view *view = NULL;
+	AUTO(hw_strings_free) struct hw_strings cidrs = { 0 };
+	struct network_host host = { .pod_cidrs = &cidrs };
+	struct pods *p = pod->pods;
+	int r;
+
+	r = check_handler(p, pod->spec->handler, e);
+	if (r < 0)
+		return r;
+	r = cgroup_parent_init(&pod->cgroup, p->options.cgroup_driver,
+			       str_or(pod->spec->cgroup_parent, ""), pod->id, e);
+	if (r < 0)
+		return err_ctx(e, "linux.cgroup_parent");
+	host.cgroup = pod->cgroup.path;
+	r = pod_cidr_ranges(p->options.pod_cidr, &cidrs, e);
+	if (r < 0)
+		return r;
+	view = network_watch_view(p->options.network);
+	return network_plan(pod->spec, view, p->conf_dir, &host, &pod->network, e);
+}
+
+/* Return: 0 with a pod that the caller owns; 1 with a reference to the pod that has the name */
+static int reserve(struct pods *p, const struct pod_spec *spec, struct pod **ret_pod,
+		   struct hw_err *e)
+{
+	autofree char *name = pod_name(spec);
+	struct pod *pod, *found;
+	char id[POD_ID];
+	int fd, r;
+
+	r = new_id(id, e);
+	if (r < 0)
+		return r;
+	fd = eventfd(0, EFD_CLOEXEC);
+	if (fd < 0)
+		return err_set(e, -errno, "create an eventfd");
+	pod = pod_new(p, id, spec);
+	pod->created_at = now_realtime();
+	pod->state = POD_MAKING;
+	pod->busy = true;
+	pod->cancel_fd = fd;
+	pthread_mutex_lock(&p->lock);
+	found = map_find(p->by_name, name);
+	if (found)
+		shared_ref(found);
+	else
+		pods_insert(p, pod);
+	pthread_mutex_unlock(&p->lock);
+	if (found)
+		shared_unref(pod);
+	*ret_pod = found ? found : pod;
+	return found ? 1 : 0;
+}
+
+static void close_cancel(struct pod *pod)
+{
+	autoclose int fd = -1;
+
+	pthread_mutex_lock(&pod->pods->lock);
+	fd = take_fd(pod->cancel_fd);
+	pthread_mutex_unlock(&pod->pods->lock);
+}
+
+static void undo(struct pod *pod, const struct hw_err *why)
+{
+	struct hw_err *copy = mem_new(sizeof(*copy)), e;
+
+	*copy = *why;
+	pthread_mutex_lock(&pod->pods->lock);
+	pod->error = copy;
+	pthread_mutex_unlock(&pod->pods->lock);
+	/* without this, the row says "making", which means the same after a restart */
+	if (state_change(pod, POD_REMOVING, &e) < 0)
+		pod->state = POD_REMOVING;
+	if (pod_remove(pod, 0, &e) < 0)
+		log_event(LOG_WARN, "failed create not undone yet", "pod", pod->id, "error", e.msg,
+			  NULL);
+}
+
+/* The caller owns the pod, which is in the index. */
+static int create(struct pod *pod, struct hw_err *e)
+{
+	int r;
+
+	r = plan(pod, e);
+	if (r == 0)
+		r = state_insert(pod, e);
+	if (r < 0) {
+		pods_delete(pod->pods, pod);
+		return r;
+	}
+	r = create_objects(pod, e);
+	if (r == 0)
+		r = state_change(pod, POD_READY, e);
+	close_cancel(pod);
+	if (r < 0)
+		undo(pod, e);
+	return r;
+}
+
+/* ---- a pod that has the name already ------------------------------------------------- */
+
+static int refuse_name(const struct pod *pod, const char *why, struct hw_err *e)
+{
+	return err_text(e, -ENOTUNIQ, "pod %s/%s with UID %s, attempt %" PRIu32 " %s: %s",
+			pod->spec->namespace, pod->spec->name, pod->spec->uid, pod->spec->attempt,
+			why, pod->id);
+}
+
+/* Waits for the end of a running create. Return: the state of the pod; 0: it is gone. *ret_error is the
+ * error of that create, which belongs to the pod; NULL: it has not failed, or had ended before */
+static int wait_for_create(struct pod *pod, int64_t deadline, enum pod_state *ret_state,
+			   const struct hw_err **ret_error, struct hw_err *e)
+{
+	struct timespec until = { .tv_sec = deadline / 1000000000,
+				  .tv_nsec = deadline % 1000000000 };
+	bool waited = false;
+	int r = 0;
+
+	pthread_mutex_lock(&pod->pods->lock);
+	while (r == 0 && pod->cancel_fd >= 0 && !pod->gone) {
+		waited = true;
+		r = pthread_cond_timedwait(&pod->changed, &pod->pods->lock, &until);
+	}
+	while (r == 0 && waited && pod->busy)
+		r = pthread_cond_timedwait(&pod->changed, &pod->pods->lock, &until);
+	*ret_state = pod->gone || !pod->view ? 0 : pod->view->state;
+	*ret_error = waited ? pod->error : NULL;
+	pthread_mutex_unlock(&pod->pods->lock);
+	if (r)
+		return err_text(e, -ETIMEDOUT, "pod %s is still being created", pod->id);
+	return 0;
+}
+
+/* Return: 0: @pod is what the caller wants; 1: it is gone, try again; or a negative errno */
+static int join(struct pods *p, struct pod *pod, const struct pod_spec *spec, int64_t deadline,
+		struct hw_err *e)
+{
+	const struct hw_err *error;
+	enum pod_state state;
+	int r;
+
+	if (!str_equal(pod->spec->text, spec->text))
+		return refuse_name(pod, "exists with another configuration", e);
+	r = wait_for_create(pod, deadline, &state, &error, e);
+	if (r < 0)
+		return r;
+	if (error) {
+		*e = *error;
+		return e->code;
+	}
+	if (state == POD_READY)
+		return 0;
+	if (state == POD_STOPPING || state == POD_STOPPED)
+		return refuse_name(pod, "is stopped and must be removed first", e);
+	/* an earlier create that failed, or was interrupted */
+	r = pods_remove(p, pod->id, 0, deadline, e);
+	return r < 0 ? r : 1;
+}
+
+int pods_create(struct pods *p, const struct pod_spec *spec, int64_t deadline, char ret_id[POD_ID],
+		struct hw_err *e)
+{
+	for (;;) {
+		AUTO(shared_unref) struct pod *pod = NULL;
+		int r;
+
+		r = reserve(p, spec, &pod, e);
+		if (r < 0)
+			return r;
+		if (r == 1) {
+			r = join(p, pod, spec, deadline, e);
+		} else {
+			r = create(pod, e);
+			pod_end(pod);
+		}
+		if (r == 0)
+			memcpy(ret_id, pod->id, POD_ID);
+		if (r <= 0)
+			return r;
+	}
+}

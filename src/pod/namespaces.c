@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pod/namespaces.c - the namespaces of a pod
+ *
+ * How:   a new thread calls unshare(), so that nothing else in the daemon moves. It sets what can be
+ *        set only inside the namespaces, binds /proc/thread-self/ns/NAME to the pins, and ends.
+ *        The PID namespace needs a first process: the thread starts hawser-pause, which waits until
+ *        its process ID is stored in the directory. If the daemon dies before, hawser-pause ends.
+ */
+#include "pod/namespaces.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/os/file.h"
+#include "base/os/mount.h"
+#include "base/os/netns.h"
+#include "base/os/thread.h"
+#include "base/str.h"
+#include "base/time.h"
+#include "net/rtnl/link.h"
+#include "net/rtnl/rtnl.h"
+#include "net/sysctl.h"
+#include "oci/pause.h"
+
+#define PAUSE_FILE   "pause"
+#define PAUSE_END_MS 10000 /* for the end of hawser-pause after SIGKILL */
+
+/* ---- pins --------------------------------------------------------------------------- */
+
+static int pin(const char *ns, const char *path, struct hw_err *e)
+{
+	autoclose int fd = -1;
+
+	fd = open(path, O_RDONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0444);
+	if (fd < 0)
+		return err_set(e, -errno, "create %s", path);
+	if (mount(ns, path, NULL, MS_BIND, NULL) < 0)
+		return err_set(e, -errno, "mount %s at %s", ns, path);
+	return 0;
+}
+
+static int unpin(const char *path, struct hw_err *e)
+{
+	int r;
+
+	r = mount_detach(path, e);
+	if (r < 0)
+		return r;
+	if (unlink(path) < 0 && errno != ENOENT)
+		return err_set(e, -errno, "remove %s", path);
+	return 0;
+}
+
+static int pin_in_dir(const char *dir, const char *name, const char *ns, struct hw_err *e)
+{
+	autofree char *path = str_printf("%s/%s", dir, name);
+
+	return pin(ns, path, e);
+}
+
+/* ---- inside the new namespaces ------------------------------------------------------ */
+
+struct job {
+	const struct namespaces_new *n;
+	int pid;
+	struct hw_strings later;
+	int result;
+	struct hw_err *e;
+};
+
+static bool has_key(const struct hw_map *map, const char *key)
+{
+	for (size_t i = 0; i < map->n; i++)
+		if (str_equal(map->keys[i], key))
+			return true;
+	return false;
+}
+
+/* An interface of the pod exists only after ADD, and so do its sysctls. */
+static int set_sysctl(struct job *job, const char *name, const char *value, struct hw_err *e)
+{
+	int r;
+
+	r = sysctl_write(-1, name, value, e);
+	if (r == -ENOENT && pod_sysctl_kind(name) == POD_SYSCTL_NETWORK) {
+		strings_add(&job->later, name);
+		return 0;
+	}
+	return r < 0 ? err_ctx(e, "linux.sysctls") : 0;
+}
+
+static int set_sysctls(struct job *job, struct hw_err *e)
+{
+	const struct hw_map *own = &job->n->spec->sysctls, *all = job->n->default_sysctls;
+	bool has_netns = job->n->spec->namespaces.network == POD_MODE_POD;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && has_netns && all && i < all->n; i++)
+		if (!has_key(own, all->keys[i]))
+			r = sysctl_write(-1, all->keys[i], all->values[i], e);
+	for (size_t i = 0; r >= 0 && i < own->n; i++)
+		r = set_sysctl(job, own->keys[i], own->values[i], e);
+	return r < 0 ? r : 0;
+}
+
+static int set_lo_up(struct hw_err *e)
+{
+	AUTO(rtnl_close) struct rtnl *nl = NULL;
+	struct link lo = { .name = "lo" };
+	int r;
+
+	r = rtnl_open(-1, &nl, e);
+	if (r < 0)
+		return r;
+	link_set_up(nl, &lo);
+	return rtnl_commit(nl, e);
+}
+
+static int start_pause(struct job *job, struct hw_err *e)
+{
+	AUTO(pause_process_done) struct pause_process pause = { .pidfd = -1, .go = -1 };
+	char ns[64], text[16];
+	int r;
+
+	r = pause_start(job->n->pause, job->n->procs, &pause, e);
+	if (r < 0)
+		return r;
+	job->pid = pause.pid;
+	snprintf(ns, sizeof(ns), "/proc/%d/ns/pid", job->pid);
+	snprintf(text, sizeof(text), "%d\n", job->pid);
+	r = pin_in_dir(job->n->dir, "pid", ns, e);
+	if (r == 0) {
+		autofree char *path = str_printf("%s/" PAUSE_FILE, job->n->dir);
+
+		r = file_replace(AT_FDCWD, path, text, strlen(text), 0600, 0, e);
+	}
+	return r < 0 ? r : pause_go(&pause, e);
+}
+
+static int create(struct job *job, struct hw_err *e)
+{
+	const struct namespaces_new *n = job->n;
+	bool net = n->spec->namespaces.network == POD_MODE_POD;
+	bool ipc = n->spec->namespaces.ipc == POD_MODE_POD;
+	const char *hostname = str_or(n->spec->hostname, "");
+	int r;
+
+	if (unshare((net ? CLONE_NEWNET | CLONE_NEWUTS : 0) | (ipc ? CLONE_NEWIPC : 0)) < 0)
+		return err_set(e, -errno, "create namespaces");
+	if (net && *hostname && sethostname(hostname, strlen(hostname)) < 0)
+		return err_set(e, -errno, "set host name \"%s\"", hostname);
+	r = set_sysctls(job, e);
+	if (r == 0 && net)
+		r = set_lo_up(e);
+	if (r == 0 && net)
+		r = pin("/proc/thread-self/ns/net", n->netns, e);
+	if (r == 0 && net)
+		r = pin_in_dir(n->dir, "uts", "/proc/thread-self/ns/uts", e);
+	if (r == 0 && ipc)
+		r = pin_in_dir(n->dir, "ipc", "/proc/thread-self/ns/ipc", e);
+	if (r == 0 && n->spec->namespaces.pid == POD_MODE_POD)
+		r = start_pause(job, e);
+	return r;
+}
+
+static void *create_thread(void *arg)
+{
+	struct job *job = arg;
+
+	job->result = create(job, job->e);
+	return NULL;
+}
+
+/* ---- interface ---------------------------------------------------------------------- */
+
+int namespaces_create(const struct namespaces_new *n, int *ret_pid, struct hw_strings *ret_later,
+		      struct hw_err *e)
+{
+	struct job job = { .n = n, .e = e };
+	pthread_t thread;
+	int r;
+
+	r = thread_start(create_thread, &job, &thread, e);
+	if (r < 0)
+		return r;
+	pthread_join(thread, NULL);
+	if (job.result < 0) {
+		hw_strings_free(&job.later);
+		return job.result;
+	}
+	*ret_pid = job.pid;
+	*ret_later = job.later;
+	return 0;
+}
+
+int namespaces_set_sysctls(const char *netns, const struct pod_spec *spec,
+			   const struct hw_strings *names, struct hw_err *e)
+{
+	autoclose int fd = -1;
+	int r = 0;
+
+	if (names->n == 0)
+		return 0;
+	fd = open(netns, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return err_set(e, -errno, "open %s", netns);
+	for (size_t i = 0; r >= 0 && i < spec->sysctls.n; i++)
+		if (strings_has(names, spec->sysctls.keys[i]))
+			r = sysctl_write(fd, spec->sysctls.keys[i], spec->sysctls.values[i], e);
+	return r < 0 ? err_ctx(e, "linux.sysctls") : 0;
+}
+
+/* The process ID in the file may meanwhile belong to another process: hawser-pause is recognized by its
+ * PID namespace. */
+static int kill_pause(const char *dir, struct hw_err *e)
+{
+	autofree char *file = str_printf("%s/" PAUSE_FILE, dir);
+	autofree char *ns = str_printf("%s/pid", dir);
+	AUTO(buf_done) struct buf text = { 0 };
+	struct pause_ns id;
+	long long pid;
+	int r;
+
+	r = file_read_if_exists(AT_FDCWD, file, 64, &text, e);
+	if (r <= 0)
+		return r;
+	text.data[strcspn(text.data, "\n")] = '\0';
+	if (!str_to_int64(text.data, 1, INT32_MAX, &pid))
+		return 0;
+	r = pause_ns_get(ns, &id, e);
+	return r <= 0 ? r : pause_kill((pid_t)pid, &id, time_deadline(PAUSE_END_MS), e);
+}
+
+int namespaces_remove(const char *netns, const char *dir, struct hw_err *e)
+{
+	static const char *const names[] = { "pid", "ipc", "uts" };
+	int r;
+
+	r = kill_pause(dir, e);
+	if (r == 0)
+		r = unpin(netns, e);
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(names); i++) {
+		autofree char *path = str_printf("%s/%s", dir, names[i]);
+
+		r = unpin(path, e);
+	}
+	return r;
+}

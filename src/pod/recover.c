@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pod/recover.c - continue where an earlier process has stopped
+ *
+ * What:  removes incomplete pods and finishes stops in the background. Finds pods that exist but are
+ *        not in the database, because it was lost or damaged, and keeps them.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/vfs.h>
+
+#include "base/log.h"
+#include "base/os/file.h"
+#include "base/str.h"
+#include "base/time.h"
+#include "oci/pause.h"
+#include "pod/pod.h"
+
+/* ---- pods without a row --------------------------------------------------------------- */
+
+static bool is_id(const char *name)
+{
+	return strlen(name) == POD_ID - 1 && strspn(name, "0123456789abcdef") == POD_ID - 1;
+}
+
+static int add_lost(void *ctx, const struct file_entry *entry, struct hw_err *e)
+{
+	AUTO(shared_unref) struct pod *pod = NULL;
+	struct pods *p = ctx;
+
+	(void)e;
+	if (entry->type != DT_DIR || !is_id(entry->name))
+		return 0;
+	pthread_mutex_lock(&p->lock);
+	if (!map_find(p->by_id, entry->name)) {
+		pod = pod_new(p, entry->name, NULL);
+		pod->state = POD_LOST;
+		pods_insert(p, pod);
+	}
+	pthread_mutex_unlock(&p->lock);
+	if (!pod)
+		return 0;
+	pod_publish(pod);
+	log_event(LOG_ERROR,
+		  "pod is not in the database; it is kept: end its processes and remove it with "
+		  "\"hawser rm --force\"",
+		  "pod", pod->id, NULL);
+	return 0;
+}
+
+int recover_lost(struct pods *p, struct hw_err *e)
+{
+	autofree char *dir = str_printf("%s/pods", p->state);
+
+	return file_walk(AT_FDCWD, dir, add_lost, p, e);
+}
+
+/* ---- pods with a row ------------------------------------------------------------------ */
+
+static bool is_namespace(const char *path)
+{
+	struct statfs fs;
+
+	return statfs(path, &fs) == 0 && fs.f_type == NSFS_MAGIC;
+}
+
+static bool is_in_namespace(int pid, const char *path)
+{
+	struct pause_ns pinned, own;
+	struct hw_err ignored;
+	char proc[64];
+
+	snprintf(proc, sizeof(proc), "/proc/%d/ns/pid", pid);
+	return pause_ns_get(path, &pinned, &ignored) > 0 &&
+	       pause_ns_get(proc, &own, &ignored) > 0 && pinned.dev == own.dev &&
+	       pinned.ino == own.ino;
+}
+
+/* Return: why the objects of a pod that should be ready are not complete; NULL: they are */
+static const char *find_damage(const struct pod *pod)
+{
+	autofree char *netns = pod_netns_path(pod->pods, pod->id);
+	autofree char *pid = pod_path(pod->pods, pod->id, "pid");
+	autofree char *ipc = pod_path(pod->pods, pod->id, "ipc");
+	const struct pod_namespaces *n = &pod->spec->namespaces;
+
+	if (n->network == POD_MODE_POD && !is_namespace(netns))
+		return "its network namespace is gone";
+	if (n->ipc == POD_MODE_POD && !is_namespace(ipc))
+		return "its IPC namespace is gone";
+	if (n->pid == POD_MODE_POD && !is_in_namespace(pod->pid, pid))
+		return "hawser-pause has ended";
+	return NULL;
+}
+
+static int recover_pod(struct pod *pod, struct hw_err *e)
+{
+	const char *damage = NULL;
+	int r = 0;
+
+	if (pod->state == POD_READY)
+		damage = find_damage(pod);
+	if (damage) {
+		log_event(LOG_WARN, "stopping a pod", "pod", pod->id, "reason", damage, NULL);
+		r = state_change(pod, POD_STOPPING, e);
+	}
+	if (r == 0 && (pod->state == POD_STOPPING || pod->state == POD_REMOVING))
+		finisher_add(pod, 0);
+	return r;
+}
+
+int pods_recover(struct pods *p, struct hw_err *e)
+{
+	AUTO(shared_unref) const struct pods_view *view = pods_view(p);
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < view->n; i++) {
+		AUTO(shared_unref) struct pod *pod = NULL;
+
+		pod = pods_get(p, view->pods[i]->id);
+		if (!pod)
+			continue;
+		r = pod_begin(pod, TIME_NEVER, e);
+		if (r != 0)
+			continue;
+		r = recover_pod(pod, e);
+		pod_end(pod);
+	}
+	return r < 0 ? r : 0;
+}

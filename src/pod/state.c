@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pod/state.c - ROOT/pods.db: the rows of pods
+ *
+ * How:   a row has everything that is needed to stop and remove a pod. Commits survive the end of the
+ *        process at any instant; a power cut, which also ends the pods, may lose the last ones.
+ *        A damaged database is renamed and kept; recover.c finds the pods that were in it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/os/file.h"
+#include "base/str.h"
+#include "pod/pod.h"
+
+#define DATABASE "pods.db"
+#define BUSY_MS	 5000
+
+static const char *const migrations[] = {
+	"CREATE TABLE pods ("
+	" id TEXT PRIMARY KEY,"
+	" state INTEGER NOT NULL," /* enum pod_state: what is being done */
+	" created_at INTEGER NOT NULL,"
+	" boot TEXT NOT NULL," /* boot ID of the kernel that has the pod's objects */
+	" spec TEXT NOT NULL,"
+	" cgroup TEXT NOT NULL," /* path of the cgroup that contains those of containers */
+	" cgroup_driver INTEGER NOT NULL," /* enum cgroup_driver */
+	" network TEXT NOT NULL,"	   /* pod_network_fields */
+	" pid INTEGER NOT NULL"
+	") WITHOUT ROWID;",
+};
+
+static const struct db_options options = {
+	.migrations = migrations,
+	.n_migrations = ARRAY_SIZE(migrations),
+	.busy_ms = BUSY_MS,
+	.check = true,
+};
+
+/* ---- opening ------------------------------------------------------------------------ */
+
+/* Renames a damaged database, with its log, to the first free name pods.db.damaged.N. */
+static int move_database(const char *path, struct hw_err *e)
+{
+	static const char *const suffixes[] = { "-wal", "-shm", "" };
+
+	for (int n = 1; n < 1000; n++) {
+		autofree char *to = str_printf("%s.damaged.%d", path, n);
+
+		if (access(to, F_OK) == 0)
+			continue;
+		for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++) {
+			autofree char *from = str_printf("%s%s", path, suffixes[i]);
+			autofree char *target = str_printf("%s%s", to, suffixes[i]);
+
+			if (rename(from, target) < 0 && errno != ENOENT)
+				return err_set(e, -errno, "rename %s to %s", from, target);
+		}
+		log_event(LOG_ERROR, "the database of pods is damaged", "kept as", to, NULL);
+		return 0;
+	}
+	return err_text(e, -EEXIST, "%s.damaged.1 to .999 exist: delete some of them", path);
+}
+
+int state_open(struct pods *p, struct hw_err *e)
+{
+	autofree char *path = str_printf("%s/" DATABASE, p->root);
+	int r;
+
+	r = db_open(path, &options, &p->db, e);
+	if (r == -EUCLEAN) {
+		r = move_database(path, e);
+		if (r == 0)
+			r = db_open(path, &options, &p->db, e);
+	}
+	return r < 0 ? err_ctx(e, "database of pods") : 0;
+}
+
+/* ---- rows --------------------------------------------------------------------------- */
+
+/* After a reboot nothing of a pod is left but what plugins keep on disk, such as leases. */
+static void adjust_state(struct pod *pod, enum pod_state stored)
+{
+	pod->state = stored;
+	if (stored == POD_MAKING)
+		pod->state = POD_REMOVING;
+	else if (stored == POD_READY && pod->rebooted)
+		pod->state = POD_STOPPING;
+}
+
+/* A pod whose row cannot be read is lost: it stays until it is removed with force. */
+static void load_row(struct pods *p, struct db_query *q)
+{
+	AUTO(shared_unref) struct pod_spec *spec = NULL;
+	AUTO(shared_unref) const struct pod_network *network = NULL;
+	AUTO(shared_unref) struct pod *pod = NULL;
+	struct hw_err e;
+	int r;
+
+	r = pod_spec_decode(db_text(q, 4), &spec, &e);
+	if (r == 0)
+		r = network_decode(db_text(q, 5), &network, &e);
+	pod = pod_new(p, db_text(q, 0), r == 0 ? spec : NULL);
+	pod->network = take_ptr(network);
+	pod->created_at = db_int(q, 2);
+	pod->rebooted = !str_equal(db_text(q, 3), p->boot);
+	pod->pid = (int)db_int(q, 6);
+	pod->cgroup = (struct cgroup_parent){
+		.driver = (enum cgroup_driver)db_int(q, 8),
+		.path = str_copy(db_text(q, 7)),
+		.own = spec && str_empty(spec->cgroup_parent),
+	};
+	adjust_state(pod, (enum pod_state)db_int(q, 1));
+	if (r < 0) {
+		log_event(LOG_ERROR, "row of a pod cannot be read; the pod is kept", "pod", pod->id,
+			  "error", e.msg, NULL);
+		pod->state = POD_LOST;
+	}
+	pthread_mutex_lock(&p->lock);
+	pods_insert(p, pod);
+	pthread_mutex_unlock(&p->lock);
+	pod_publish(pod);
+}
+
+int state_load(struct pods *p, struct hw_err *e)
+{
+	AUTO(db_query_done) struct db_query q = { 0 };
+	int r;
+
+	r = db_query(p->db,
+		     "SELECT id, state, created_at, boot, spec, network, pid, cgroup,"
+		     " cgroup_driver FROM pods",
+		     DB_NO_VALUES, &q, e);
+	while (r >= 0 && (r = db_step(&q, e)) > 0)
+		load_row(p, &q);
+	return r < 0 ? err_ctx(e, "database of pods") : 0;
+}
+
+int state_insert(struct pod *pod, struct hw_err *e)
+{
+	struct pods *p = pod->pods;
+	int r;
+
+	pthread_mutex_lock(&p->write_lock);
+	r = db_run(p->db,
+		   "INSERT INTO pods (id, state, created_at, boot, spec, cgroup, cgroup_driver,"
+		   " network, pid) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0)",
+		   DB_VALUES(DB_TEXT(pod->id), DB_INT(pod->state), DB_INT(pod->created_at),
+			     DB_TEXT(p->boot), DB_TEXT(pod->spec->text), DB_TEXT(pod->cgroup.path),
+			     DB_INT(pod->cgroup.driver), DB_TEXT(pod->network->text)),
+		   e);
+	if (r == 0)
+		pod_publish(pod);
+	pthread_mutex_unlock(&p->write_lock);
+	return r < 0 ? err_ctx(e, "store pod") : 0;
+}
+
+int state_change(struct pod *pod, enum pod_state state, struct hw_err *e)
+{
+	struct pods *p = pod->pods;
+	int r;
+
+	pthread_mutex_lock(&p->write_lock);
+	r = db_run(p->db, "UPDATE pods SET state = ?, network = ?, pid = ? WHERE id = ?",
+		   DB_VALUES(DB_INT(state), DB_TEXT(pod->network->text), DB_INT(pod->pid),
+			     DB_TEXT(pod->id)),
+		   e);
+	if (r == 0) {
+		pod->state = state;
+		pod_publish(pod);
+	}
+	pthread_mutex_unlock(&p->write_lock);
+	return r < 0 ? err_ctx(e, "store state \"%s\" of pod %s", pod_state_name(state), pod->id)
+		     : 0;
+}
+
+int state_delete(struct pod *pod, struct hw_err *e)
+{
+	struct pods *p = pod->pods;
+	int r;
+
+	pthread_mutex_lock(&p->write_lock);
+	r = db_run(p->db, "DELETE FROM pods WHERE id = ?", DB_VALUES(DB_TEXT(pod->id)), e);
+	if (r == 0)
+		pods_delete(p, pod);
+	pthread_mutex_unlock(&p->write_lock);
+	return r < 0 ? err_ctx(e, "delete pod %s from the database", pod->id) : 0;
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pod/stop.c - stop and remove pods
+ *
+ * How:   every step succeeds if its object does not exist, so both functions also finish what an
+ *        interrupted create, stop or remove has left. The row is deleted last.
+ *        Networks come before namespaces: plugins clean up inside a namespace that still exists.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/os/file.h"
+#include "base/os/remove-tree.h"
+#include "base/str.h"
+#include "base/time.h"
+#include "oci/cgroup.h"
+#include "pod/files.h"
+#include "pod/namespaces.h"
+#include "pod/pod.h"
+
+/* Below the two minutes that kubelet waits for a stop, so that it gets the plugin's error. */
+#define DEL_TIMEOUT_MS	  110000
+#define CGROUP_TIMEOUT_MS 10000
+
+/* ---- steps -------------------------------------------------------------------------- */
+
+static int detach_networks(struct pod *pod, struct hw_err *e)
+{
+	autofree char *netns = pod_netns_path(pod->pods, pod->id);
+	struct network_pod n = {
+		.id = pod->id,
+		.spec = pod->spec,
+		.netns = access(netns, F_OK) == 0 ? netns : "",
+		.cancel_fd = -1,
+		.timeout_ms = DEL_TIMEOUT_MS,
+	};
+
+	return network_detach(pod->pods->options.cni, &n, pod->network, e);
+}
+
+/* A pod without a row: its attachments are in the cache of libcni, if anywhere. */
+static int detach_lost(struct pod *pod, struct hw_err *e)
+{
+	return network_detach_cached(pod->pods->options.cni, pod->id, DEL_TIMEOUT_MS, e);
+}
+
+static int remove_namespaces(struct pod *pod, struct hw_err *e)
+{
+	autofree char *netns = pod_netns_path(pod->pods, pod->id);
+	autofree char *dir = pod_dir(pod->pods, pod->id);
+	int r;
+
+	r = namespaces_remove(netns, dir, e);
+	return r < 0 ? r : files_unmount(dir, e);
+}
+
+static int remove_files(struct pod *pod, struct hw_err *e)
+{
+	autofree char *path = str_printf("%s/pods", pod->pods->state);
+	autoclose int dir = -1;
+
+	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir < 0)
+		return err_set(e, -errno, "open %s", path);
+	return remove_tree(dir, pod->id, e);
+}
+
+/* With the systemd driver, the cgroups of containers end with their units. */
+static int remove_cgroup(struct pod *pod, struct hw_err *e)
+{
+	autofree char *child = NULL;
+
+	if (!pod->cgroup.path || pod->cgroup.driver == CGROUP_SYSTEMD)
+		return 0;
+	child = cgroup_parent_child(&pod->cgroup, pod->id);
+	return cgroup_remove(pod->pods->options.cgroups, pod->cgroup.own ? pod->cgroup.path : child,
+			     time_deadline(CGROUP_TIMEOUT_MS), e);
+}
+
+/* ---- with the pod owned ------------------------------------------------------------- */
+
+static int teardown(struct pod *pod, unsigned flags, struct hw_err *e)
+{
+	int r;
+
+	r = pod->spec ? detach_networks(pod, e) : detach_lost(pod, e);
+	if (r < 0 && (flags & PODS_FORCE)) {
+		log_event(LOG_WARN, "network not cleaned up", "pod", pod->id, "error", e->msg,
+			  NULL);
+		r = 0;
+	}
+	if (r == 0)
+		r = remove_namespaces(pod, e);
+	return r;
+}
+
+/* Notes the error for readers, and tries again later. */
+static int stop_failed(struct pod *pod, struct hw_err *e)
+{
+	err_ctx(e, "pod %s", pod->id);
+	free(pod->message);
+	pod->message = str_copy(e->msg);
+	pod_publish(pod);
+	finisher_add_failed(pod);
+	return e->code;
+}
+
+int pod_stop(struct pod *pod, unsigned flags, struct hw_err *e)
+{
+	int r = 0;
+
+	if (pod->state == POD_STOPPED)
+		return 0;
+	if (pod->state == POD_READY)
+		r = state_change(pod, POD_STOPPING, e);
+	if (r < 0)
+		return r;
+	r = teardown(pod, flags, e);
+	if (r < 0)
+		return stop_failed(pod, e);
+	free(take_ptr(pod->message));
+	pod->pid = 0;
+	/* a pod that is being removed stays in that state */
+	return pod->state == POD_STOPPING ? state_change(pod, POD_STOPPED, e) : 0;
+}
+
+int pod_remove(struct pod *pod, unsigned flags, struct hw_err *e)
+{
+	int r;
+
+	if (pod->state == POD_LOST && !(flags & PODS_FORCE))
+		return err_text(e, -EBUSY,
+				"pod %s was lost from the database: remove it with \"hawser rm "
+				"--force\"",
+				pod->id);
+	r = pod_stop(pod, flags, e);
+	if (r == 0 && pod->state == POD_STOPPED)
+		r = state_change(pod, POD_REMOVING, e);
+	if (r < 0)
+		return r;
+	r = remove_files(pod, e);
+	if (r == 0)
+		r = remove_cgroup(pod, e);
+	if (r < 0)
+		return stop_failed(pod, e);
+	return state_delete(pod, e);
+}
+
+/* ---- operations --------------------------------------------------------------------- */
+
+/* Ends a create, so that its owner gives the pod up soon. */
+static void cancel_create(struct pod *pod)
+{
+	pthread_mutex_lock(&pod->pods->lock);
+	if (pod->cancel_fd >= 0)
+		eventfd_write(pod->cancel_fd, 1);
+	pthread_mutex_unlock(&pod->pods->lock);
+}
+
+int pods_stop(struct pods *p, const char *id, int64_t deadline, struct hw_err *e)
+{
+	AUTO(shared_unref) struct pod *pod = NULL;
+	int r;
+
+	pod = pods_get(p, id);
+	if (!pod)
+		return 0;
+	cancel_create(pod);
+	r = pod_begin(pod, deadline, e);
+	if (r != 0)
+		return r < 0 ? r : 0;
+	r = pod_stop(pod, 0, e);
+	pod_end(pod);
+	return r;
+}
+
+int pods_remove(struct pods *p, const char *id, unsigned flags, int64_t deadline, struct hw_err *e)
+{
+	AUTO(shared_unref) struct pod *pod = NULL;
+	int r;
+
+	pod = pods_get(p, id);
+	if (!pod)
+		return 0;
+	cancel_create(pod);
+	r = pod_begin(pod, deadline, e);
+	if (r != 0)
+		return r < 0 ? r : 0;
+	r = pod_remove(pod, flags, e);
+	pod_end(pod);
+	return r;
+}
