@@ -37,7 +37,25 @@ static const struct runtime test_runtime = { .program = "/usr/bin/crun", .root =
 
 struct run_fixture {
 	struct cgroup_fs *fs;
+	size_t n_fds; /* descriptors that were open before the test */
 };
+
+static inline int count_entry(void *ctx, const struct file_entry *entry, struct hw_err *e)
+{
+	(void)entry;
+	(void)e;
+	++*(size_t *)ctx;
+	return 0;
+}
+
+static inline size_t count_fds(void)
+{
+	size_t n = 0;
+	struct hw_err e;
+
+	assert_ok(file_walk(AT_FDCWD, "/proc/self/fd", count_entry, &n, &e), &e);
+	return n;
+}
 
 #define RUN_TEST(sentence, f)                                                                      \
 	{                                                                                          \
@@ -78,6 +96,7 @@ static inline int run_setup(void **state)
 	struct run_fixture *f = mem_new(sizeof(*f));
 	struct hw_err e;
 
+	f->n_fds = count_fds();
 	/* crun refuses cgroup v1 with a cgroup2 that has controllers */
 	umount("/sys/fs/cgroup/unified");
 	assert_ok(cgroup_fs_new("", &f->fs, &e), &e);
@@ -104,6 +123,10 @@ static inline int run_teardown(void **state)
 	if (r < 0)
 		print_message("%s\n", e.msg);
 	close(dir);
+	if (count_fds() != f->n_fds) {
+		print_message("a descriptor was leaked\n");
+		r = -1;
+	}
 	cgroup_fs_free(f->fs);
 	free(f);
 	return r;
