@@ -76,7 +76,7 @@ struct child {
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t attr;
 	int end_fd;    /* direct: a pidfd; watched: an eventfd */
-	pid_t program; /* process ID of the program; direct mode only */
+	pid_t program; /* process ID of the program; watched: written by the watcher */
 
 	bool watched;
 	pthread_t thread;
@@ -276,6 +276,7 @@ static int watcher_main(void *arg)
 		c->error = error;
 		return 0;
 	}
+	__atomic_store_n(&c->program, program, __ATOMIC_RELEASE);
 	/* close the copies of the descriptors of the calling program */
 	if (stop_fd > 0)
 		close_range(0, (unsigned)stop_fd - 1, 0);
@@ -342,6 +343,11 @@ int child_start(const struct child_start *start, struct child **ret_child, struc
 int child_fd(const struct child *c)
 {
 	return c->end_fd;
+}
+
+pid_t child_pid(const struct child *c)
+{
+	return __atomic_load_n(&c->program, __ATOMIC_ACQUIRE);
 }
 
 void child_kill(struct child *c)

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/resource.h>
+#include <sys/types.h>
 
 #include "base/err.h"
 
@@ -39,6 +40,8 @@ struct child_start {
  * child_wait() returns that error. */
 int child_start(const struct child_start *start, struct child **ret_child, struct hw_err *e);
 int child_fd(const struct child *c); /* becomes readable when child_wait() will not block */
+/* The process ID of the program, valid while it runs; 0 if it is not started yet. */
+pid_t child_pid(const struct child *c);
 /* Sends SIGKILL to the program and to the process group that it leads. */
 void child_kill(struct child *c);
 

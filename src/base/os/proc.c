@@ -2,7 +2,7 @@
 /*
  * base/os/proc.c - run a program to its end, with bounded time and output
  *
- * How:   standard input is a memory file that contains the whole input, so that
+ * How:   input is a memory file that contains the whole text, so that
  *        writing it can neither block nor raise SIGPIPE. The two outputs are
  *        pipes, read until the program ends. Then the bytes that are already in
  *        the pipes are read; later output of a grandchild is not waited for.
@@ -13,6 +13,7 @@
  *	cancel_fd is readable		kill the group, wait	-ECANCELED
  *	too much output			kill the group, wait	-EFBIG
  *	the same with .drop_excess	drop it, continue
+ *	With .stop, that is called before the group is killed.
  *
  * Not:   child.c creates the child and gets its status.
  */
@@ -91,8 +92,11 @@ static int input_open(const struct proc *p, int *ret_fd, struct hw_err *e)
 	autoclose int fd = -1;
 	int r = 0;
 
-	fd = memfd_create("input", MFD_CLOEXEC | MFD_NOEXEC_SEAL);
-	if (fd < 0 && errno == EINVAL)
+	if (!p->input)
+		fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	else
+		fd = memfd_create("input", MFD_CLOEXEC | MFD_NOEXEC_SEAL);
+	if (fd < 0 && p->input && errno == EINVAL)
 		fd = memfd_create("input", MFD_CLOEXEC);
 	if (move_above_stdio(&fd) < 0)
 		return err_set(e, -errno, "create the standard input of %s", p->path);
@@ -216,6 +220,17 @@ static int start_program(struct proc_run *run, struct hw_err *e)
 	return child_start(&run->start, &run->child, e);
 }
 
+static void stop_program(const struct proc_run *run)
+{
+	struct pollfd end = { .fd = child_fd(run->child), .events = POLLIN };
+
+	if (run->p->stop) {
+		run->p->stop(run->p->stop_ctx, run->child);
+		poll(&end, 1, PROC_STOP_MS);
+	}
+	child_kill(run->child);
+}
+
 int proc_run(const struct proc *p, struct proc_result *ret, struct hw_err *e)
 {
 	AUTO(run_done)
@@ -236,7 +251,7 @@ int proc_run(const struct proc *p, struct proc_result *ret, struct hw_err *e)
 	while (r == 0)
 		r = poll_once(&run, e);
 	if (r < 0) {
-		child_kill(run.child);
+		stop_program(&run);
 		child_wait(run.child, &status, &ignored);
 		return r;
 	}

@@ -14,7 +14,7 @@
  *        .stay, only the program. After a normal exit nothing is killed: the
  *        program may leave processes running on purpose. A grandchild that still
  *        has the output open does not delay proc_run().
- *        The program's standard input is a file that contains the input.
+ *        The program's standard input is a file that contains the input, or /dev/null.
  */
 #ifndef BASE_OS_PROC_H
 #define BASE_OS_PROC_H
@@ -26,11 +26,13 @@
 #include "base/buf.h"
 #include "base/err.h"
 
+struct child;
+
 struct proc {
 	const char *path;	 /* path of the program */
 	const char *const *argv; /* NULL at the end; NULL: only the path */
 	const char *const *env;	 /* NULL at the end; NULL: our environment */
-	const char *input;	 /* standard input; NULL: empty */
+	const char *input;	 /* standard input; NULL: /dev/null */
 	size_t input_len;
 	size_t output_max;   /* limit for each of the two outputs; 0: PROC_OUTPUT_MAX */
 	bool drop_excess;    /* discard output beyond the limit; else the program is killed */
@@ -38,7 +40,13 @@ struct proc {
 	bool stay;	     /* stay in our process group, to be killed together with us */
 	int cancel_fd;	     /* the program is killed when this becomes readable; -1: none */
 	int64_t deadline;    /* a deadline of base/time.h, or TIME_NEVER */
+	/* If set, called where the program would be killed: it must make the program end. If that takes
+	 * longer than PROC_STOP_MS, the program is killed. */
+	void (*stop)(void *ctx, const struct child *program);
+	void *stop_ctx;
 };
+
+#define PROC_STOP_MS 2000
 
 #define PROC_OUTPUT_MAX (4 << 20)
 

@@ -8,6 +8,8 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include "base/os/child.h"
+
 static int run_path(const char *path, struct proc_result *ret, struct hw_err *e)
 {
 	struct proc p = { .path = path, .cancel_fd = -1, .deadline = time_deadline(LONG) };
@@ -61,6 +63,8 @@ static void input_arrives_whole(void **state)
 		buf_printf(&b, "line %zu\n", b.len);
 	assert_script(state, &(struct script){ .text = "cat", .input = b.data }, b.data, "", 0);
 	assert_script(state, &(struct script){ .text = "cat" }, "", "", 0);
+	assert_script(state, &(struct script){ .text = "readlink /proc/self/fd/0" }, "/dev/null\n",
+		      "", 0);
 }
 
 static void input_need_not_be_read(void **state)
@@ -138,6 +142,42 @@ static void group_dies_on_cancel(void **state)
 						      "echo >ready; wait",
 					      .cancel_fd = fd },
 			    -ECANCELED, "/bin/sh: cancelled, killed");
+	assert_false(is_lock_held(state, LONG));
+}
+
+static void send_term(void *ctx, const struct child *program)
+{
+	++*(int *)ctx;
+	assert_int_equal(kill(child_pid(program), SIGTERM), 0);
+}
+
+static void send_nothing(void *ctx, const struct child *program)
+{
+	(void)program;
+	++*(int *)ctx;
+}
+
+static void program_is_stopped_as_the_caller_wants(void **state)
+{
+	struct proc_fixture *f = *state;
+	int calls = 0;
+
+	assert_script_fails(state,
+			    &(struct script){ .text = "exec 9>lock; flock 9; "
+						      "trap 'echo >stopped; exit 0' TERM; "
+						      "while :; do sleep 0.01; done",
+					      .timeout_ms = 300,
+					      .stop = send_term,
+					      .stop_ctx = &calls },
+			    -ETIMEDOUT, "/bin/sh: timed out, killed");
+	assert_int_equal(faccessat(f->dir, "stopped", F_OK, 0), 0);
+	assert_script_fails(state,
+			    &(struct script){ .text = "exec 9>lock; flock 9; sleep 1000 & wait",
+					      .timeout_ms = 300,
+					      .stop = send_nothing,
+					      .stop_ctx = &calls },
+			    -ETIMEDOUT, "/bin/sh: timed out, killed");
+	assert_int_equal(calls, 2);
 	assert_false(is_lock_held(state, LONG));
 }
 
@@ -310,6 +350,8 @@ static void status_is_formatted_as_by_go(void **state)
 		TEST("continuous output does not extend the deadline" END,                         \
 		     output_does_not_extend_the_deadline),                                         \
 		TEST("the whole process group is killed on cancel" END, group_dies_on_cancel),     \
+		TEST("the program is stopped as the caller wants, and killed if that fails" END,   \
+		     program_is_stopped_as_the_caller_wants),                                      \
 		TEST("nothing is started after the deadline or a cancel" END,                      \
 		     nothing_starts_too_late),                                                     \
 		TEST("the call fails if the output exceeds the limit" END, output_is_bounded),     \

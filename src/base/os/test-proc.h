@@ -142,6 +142,8 @@ struct script {
 	int cancel_fd; /* 0: none */
 	int timeout_ms;
 	bool drop_excess, stderr_through, stay;
+	void (*stop)(void *ctx, const struct child *program);
+	void *stop_ctx;
 };
 
 /* The script runs in the temporary directory. */
@@ -161,6 +163,8 @@ static inline int run_script(void **state, const struct script *script, struct p
 		.drop_excess = script->drop_excess,
 		.stderr_through = script->stderr_through,
 		.stay = script->stay,
+		.stop = script->stop,
+		.stop_ctx = script->stop_ctx,
 		.cancel_fd = script->cancel_fd ? script->cancel_fd : -1,
 		.deadline = time_deadline(script->timeout_ms ? script->timeout_ms : LONG),
 	};
