@@ -116,6 +116,16 @@ make_cgroups='
 	done
 }
 
+@test "sandbox: a host without cgroups has none in the sandbox" {
+	mkdir "$tree/kept"
+	cd "$tree"
+	# shellcheck disable=SC2016 # $0 is for the inner shell
+	run -1 env -u HAWSER_SRC -u HAWSER_BUILD unshare --mount --propagation private sh -c '
+		umount --lazy --recursive /sys/fs/cgroup && "$0"/test/sandbox grep cgroup /proc/mounts' "$tree"
+	[ -z "$output" ]
+	[ -d "$tree/kept" ]
+}
+
 # propagates OPTION...: whether a mount reaches a mount namespace that was created before the mount
 propagates() {
 	sandbox "$@" sh -ec '

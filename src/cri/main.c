@@ -20,6 +20,7 @@
 #include "base/str.h"
 #include "cri/config/flags.h"
 #include "cri/daemon.h"
+#include "cri/host.h"
 
 /* Limit of open file descriptors. The daemon needs one for each layer of a pull. */
 #define DESCRIPTORS 65536
@@ -46,12 +47,18 @@ static void start_log(const struct config *c)
 static int serve(const struct config_source *source, struct config *config, struct hw_err *e)
 {
 	const struct sigaction ignore = { .sa_handler = SIG_IGN };
+	int r;
 
 	start_log(config);
 	mallopt(M_ARENA_MAX, ARENAS);
 	child_raise_files(DESCRIPTORS);
 	sigaction(SIGPIPE, &ignore, NULL);
 	umask(022);
+	r = host_prepare(config, e);
+	if (r < 0) {
+		shared_unref(config);
+		return r;
+	}
 	return daemon_run(source, config, e);
 }
 

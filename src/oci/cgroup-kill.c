@@ -50,8 +50,9 @@ static int add_pids(const char *dir, struct cgroup_pids *pids, struct hw_err *e)
 		return r;
 	rest = text.data;
 	while ((line = strsep(&rest, "\n"))) {
-		pid_t pid = (pid_t)strtol(line, NULL, 10);
+		pid_t pid;
 
+		pid = (pid_t)strtol(line, NULL, 10);
 		if (pid <= 0) /* the last line; or a process of another PID namespace */
 			continue;
 		pids->v = mem_resize(pids->v, pids->n + 1, sizeof(*pids->v));

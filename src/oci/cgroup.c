@@ -120,17 +120,14 @@ static void add_v1(struct cgroup_fs *fs, const char *root, const char *list)
 		strings_split(list, ',', &add_hierarchy(fs, dir)->controllers);
 }
 
-/* @line: NUMBER:CONTROLLERS:PATH */
+/* @line: NUMBER:CONTROLLERS:PATH; cgroup2 has no controllers here */
 static void add_line(struct cgroup_fs *fs, const char *root, const char *line)
 {
-	const char *list = strchr(line, ':');
-	const char *end = list ? strchr(list + 1, ':') : NULL;
-	autofree char *copy = NULL;
+	AUTO(hw_strings_free) struct hw_strings parts = { 0 };
 
-	if (!end || end == list + 1) /* v2 has no controllers here */
-		return;
-	copy = str_ncopy(list + 1, (size_t)(end - list - 1));
-	add_v1(fs, root, copy);
+	strings_split(line, ':', &parts);
+	if (parts.n >= 3 && !str_empty(parts.v[1]))
+		add_v1(fs, root, parts.v[1]);
 }
 
 static int add_all_v1(struct cgroup_fs *fs, const char *root, struct hw_err *e)

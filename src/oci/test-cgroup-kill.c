@@ -2,7 +2,7 @@
 /*
  * oci/test-cgroup-kill.c - list and kill the processes of a cgroup
  *
- * How:   with the cgroups of this host; test/uml/cgroup.bats runs it with cgroup v2.
+ * How:   with the cgroups of this host; test/uml/oci.bats runs it with cgroup v2.
  */
 #include "oci/test.h"
 
@@ -128,9 +128,9 @@ static void kills_forking_processes(void **state)
 		return;
 	}
 	create_cgroup(fs, TEST_CGROUP);
-	write_file(h, TEST_CGROUP, "pids.max", "200");
+	write_file(h, TEST_CGROUP, "pids.max", "50");
 	start_in(fs, TEST_CGROUP, fork_bomb);
-	while (count_processes(fs, TEST_CGROUP) < 200)
+	while (count_processes(fs, TEST_CGROUP) < 50)
 		;
 	kill_cgroup(fs, TEST_CGROUP);
 }

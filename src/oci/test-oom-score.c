@@ -3,7 +3,7 @@
  * oci/test-oom-score.c - the lowest oom_score_adj that a process may set
  *
  * How:   whether the value may be set is asked of the kernel, in a child process. With
- *        CAP_SYS_RESOURCE, which root may lack, it runs in test/uml/cgroup.bats.
+ *        CAP_SYS_RESOURCE, which root may lack, it runs in test/uml/oci.bats.
  */
 #include "oci/oom-score.h"
 

@@ -29,7 +29,7 @@ struct config {
 	struct shared shared;
 	char *file; /* file that was read; "" if it does not exist */
 	char *listen, *socket_owner;
-	char *root, *state;
+	char *root, *state, *netns_dir;
 	char *cni_conf_dir, *cni_bin_dir, *cni_cache_dir, *cni_conf_template;
 	struct hw_strings registry_mirror; /* HOST=URL */
 	struct hw_strings plain_http;	   /* HOST */

@@ -143,6 +143,8 @@ static void invalid_files(void **state)
 	expect_error("- a\n", NULL, "FILE: line 1: expected a mapping of keys to values");
 	expect_error("root: relative\n", NULL,
 		     "FILE: line 1: root: relative: path must be absolute");
+	expect_error("netns-dir: run/netns\n", NULL,
+		     "FILE: line 1: netns-dir: run/netns: path must be absolute");
 	expect_error("listen: /run/x\n", NULL, "FILE: line 1: listen: /run/x: expected unix:PATH");
 	expect_error("registry-mirror:\n- docker.io=https://a\n- docker.io\n", NULL,
 		     "FILE: line 3: registry-mirror[1]: docker.io: expected HOST=https://... or "

@@ -2,7 +2,7 @@
 /*
  * cri/service/executables.h - paths of the programs that the daemon starts
  *
- * What:  our own helper programs (hawser-fetch, hawser-layer), and the external
+ * What:  our own helper programs (hawser-fetch, hawser-layer, hawser-pause), and the external
  *        programs that run containers (crun, conmon).
  */
 #ifndef CRI_SERVICE_EXECUTABLES_H

@@ -44,3 +44,8 @@ teardown() {
 	mount -t tmpfs tmpfs /sys/fs/cgroup
 	passes oom-score
 }
+
+@test "uml: hawser-pause starts, works and ends with cgroup v2 and CAP_SYS_RESOURCE" {
+	mount -t cgroup2 cgroup2 /sys/fs/cgroup
+	passes pause
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * oci/pause-main.c - the program hawser-pause: process 1 of a PID namespace that a pod's containers share
+ *
+ * What:  reaps orphans, and ends on SIGTERM and SIGINT. It ignores every other signal.
+ *        usage: hawser-pause [FILE...]; each FILE is a cgroup.procs file, of a cgroup to enter.
+ * How:   without the C library, so that a pod costs a few pages of memory: system calls, no variables
+ *        outside the stack. pause.c starts it with all signals blocked, and never unblocks them.
+ *        Descriptor 0 is a socket of the daemon, which writes one byte as soon as the pod is
+ *        recorded; EOF means that the daemon died before. Descriptor 1 is an empty mount
+ *        namespace. The move into cgroups comes after that byte, because on v1 it takes
+ *        milliseconds, and the daemon does not wait for it.
+ * Rules: containers see this process, and those with CAP_SYS_PTRACE can change it. It keeps no
+ *        descriptor, no capability and no file system of the host, and its seccomp filter allows only
+ *        the three system calls that it needs.
+ */
+#include <asm/unistd.h>
+#include <linux/audit.h>
+#include <linux/capability.h>
+#include <linux/fcntl.h>
+#include <linux/filter.h>
+#include <linux/prctl.h>
+#include <linux/sched.h>
+#include <linux/seccomp.h>
+#include <linux/signal.h>
+#include <linux/wait.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define GO_FD	  0
+#define MOUNTS_FD 1
+
+/* ---- system calls ---------------------------------------------------------------------------- */
+
+#if defined(__x86_64__)
+#define ARCH AUDIT_ARCH_X86_64
+
+__asm__(".globl _start\n"
+	"_start:\n"
+	"	xor %ebp, %ebp\n"
+	"	mov %rsp, %rdi\n"
+	"	and $-16, %rsp\n"
+	"	call pause_main\n");
+
+static long call(long number, long a, long b, long c, long d, long e)
+{
+	register long r10 __asm__("r10") = d;
+	register long r8 __asm__("r8") = e;
+	long r;
+
+	__asm__ volatile("syscall"
+			 : "=a"(r)
+			 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8)
+			 : "rcx", "r11", "memory");
+	return r;
+}
+#elif defined(__aarch64__)
+#define ARCH AUDIT_ARCH_AARCH64
+
+__asm__(".globl _start\n"
+	"_start:\n"
+	"	mov x29, #0\n"
+	"	mov x30, #0\n"
+	"	mov x0, sp\n"
+	"	bl pause_main\n");
+
+static long call(long number, long a, long b, long c, long d, long e)
+{
+	register long x8 __asm__("x8") = number;
+	register long x0 __asm__("x0") = a;
+	register long x1 __asm__("x1") = b;
+	register long x2 __asm__("x2") = c;
+	register long x3 __asm__("x3") = d;
+	register long x4 __asm__("x4") = e;
+
+	__asm__ volatile("svc #0"
+			 : "+r"(x0)
+			 : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4)
+			 : "memory");
+	return x0;
+}
+#else
+#error "no system calls for this architecture"
+#endif
+
+#define call0(number)		  call(number, 0, 0, 0, 0, 0)
+#define call1(number, a)	  call(number, (long)(a), 0, 0, 0, 0)
+#define call2(number, a, b)	  call(number, (long)(a), (long)(b), 0, 0, 0)
+#define call3(number, a, b, c)	  call(number, (long)(a), (long)(b), (long)(c), 0, 0)
+#define call4(number, a, b, c, d) call(number, (long)(a), (long)(b), (long)(c), (long)(d), 0)
+
+static _Noreturn void finish(int status)
+{
+	for (;;)
+		call1(__NR_exit_group, status);
+}
+
+/* ---- start ----------------------------------------------------------------------------------- */
+
+/* Ends the process if the daemon died. All signals are blocked: the call is not interrupted. */
+static void wait_for_go(void)
+{
+	char byte;
+
+	if (call3(__NR_read, GO_FD, &byte, 1) != 1)
+		finish(0);
+}
+
+/* If it fails, the cgroup has been removed, together with the pod; or its memory, a few pages, counts
+ * for the daemon's cgroup. */
+static void enter_cgroup(const char *file)
+{
+	long fd;
+
+	fd = call4(__NR_openat, AT_FDCWD, file, O_WRONLY, 0);
+	if (fd < 0)
+		return;
+	call3(__NR_write, fd, "0", 1);
+	call1(__NR_close, fd);
+}
+
+static void confine(void)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { { 0 } };
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCH, 0, 4),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_rt_sigtimedwait, 3, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_wait4, 2, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_exit_group, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { sizeof(filter) / sizeof(filter[0]), filter };
+
+	if (call2(__NR_setns, MOUNTS_FD, CLONE_NEWNS) < 0)
+		finish(1);
+	call1(__NR_close, GO_FD);
+	call1(__NR_close, MOUNTS_FD);
+	if (call2(__NR_prctl, PR_SET_DUMPABLE, 0) < 0 || call2(__NR_capset, &head, none) < 0 ||
+	    call(__NR_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+	    call3(__NR_prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0)
+		finish(1);
+}
+
+/* ---- work ------------------------------------------------------------------------------------ */
+
+static _Noreturn void reap_and_wait(void)
+{
+	const uint64_t all = ~(uint64_t)0;
+
+	for (;;) {
+		long number = call4(__NR_rt_sigtimedwait, &all, NULL, NULL, sizeof(all));
+
+		if (number == SIGTERM || number == SIGINT)
+			finish(0);
+		if (number == SIGCHLD)
+			while (call4(__NR_wait4, -1, NULL, WNOHANG | __WALL, NULL) > 0)
+				;
+	}
+}
+
+/* @stack: argc, argv[0], argv[1] ... as the kernel has stored them */
+_Noreturn void pause_main(const long *stack);
+_Noreturn void pause_main(const long *stack)
+{
+	const char *const *argv = (const char *const *)(stack + 1);
+
+	wait_for_go();
+	for (size_t i = 1; argv[0] && argv[i]; i++)
+		enter_cgroup(argv[i]);
+	confine();
+	reap_and_wait();
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * oci/pause.h - the process 1 of a PID namespace that a pod's containers share (hawser-pause)
+ *
+ *	r = pause_start(host, &files, &p, e);		a new PID namespace; the process waits
+ *	...						pin /proc/PID/ns/pid, record the pod
+ *	r = pause_go(&p, e);				from here on it outlives the daemon
+ *	...						perhaps in the next daemon
+ *	r = pause_kill(pid, &ns, deadline, e);
+ */
+#ifndef OCI_PAUSE_H
+#define OCI_PAUSE_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+/* What all pause processes of a daemon share; does not change. */
+struct pause_host;
+
+/* @program: the path of hawser-pause. Creates an empty mount namespace, in which the processes will
+ * be; so they do not keep mounts of the host busy, and containers do not find the host's files through
+ * /proc/1/root. */
+int pause_host_new(const char *program, struct pause_host **ret_host, struct hw_err *e);
+void pause_host_free(struct pause_host *host); /* accepts NULL */
+AUTO_DEFINE(pause_host_free, struct pause_host);
+
+struct pause_process {
+	pid_t pid;
+	int pidfd;
+	int go; /* the socket to the process; -1 after pause_go() */
+};
+
+/* Starts a process that is in the namespaces of the calling thread, except PID and mount. It is a
+ * child of this process, without an exit signal: only pause_kill() and pause_process_done() reap it.
+ * @cgroup_files: see cgroup_procs_files(); the process enters these cgroups some time after
+ * pause_go(). */
+int pause_start(const struct pause_host *host, const struct hw_strings *cgroup_files,
+		struct pause_process *ret_process, struct hw_err *e);
+/* Lets the process live on. Before, it ends with this process. */
+int pause_go(struct pause_process *process, struct hw_err *e);
+/* Kills and reaps the process if pause_go() was not called, and closes the descriptors. */
+void pause_process_done(struct pause_process *process);
+AUTO_VALUE_DEFINE(pause_process_done, struct pause_process);
+
+/* Identifies a namespace while it exists. */
+struct pause_ns {
+	dev_t dev;
+	ino_t ino;
+};
+/* @path: a namespace, such as /proc/PID/ns/pid or the file that pins it. Return: 1; 0 if the path does
+ * not exist, or is not a namespace; or a negative errno */
+int pause_ns_get(const char *path, struct pause_ns *ret_ns, struct hw_err *e);
+
+/* Kills the process if it is in this PID namespace, and waits for its end: then all processes of the
+ * namespace have ended. A process with the same ID in another namespace is left alone. The process may
+ * have been started by this or by an earlier daemon. Return: 0, also if it does not exist; -ETIMEDOUT;
+ * or another negative errno */
+int pause_kill(pid_t pid, const struct pause_ns *ns, int64_t deadline, struct hw_err *e);
+
+#endif
