@@ -38,6 +38,7 @@
 struct files {
 	char *path; /* of the directory, in the bundle */
 	int dir;
+	char *program;		/* crun */
 	struct hw_strings argv; /* of crun, with a NULL at the end */
 };
 
@@ -55,6 +56,7 @@ static void files_done(struct files *f)
 	}
 	mem_close_fd(&f->dir);
 	free(f->path);
+	free(f->program);
 	hw_strings_free(&f->argv);
 	*f = (struct files){ .dir = -1 };
 }
@@ -122,6 +124,7 @@ static int files_init(struct files *f, const struct exec_command *x,
 	if (!mkdtemp(path))
 		return err_set(e, -errno, "create a directory in %s", x->bundle);
 	f->path = take_ptr(path);
+	f->program = str_copy(x->runtime->program);
 	f->dir = open(f->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (f->dir < 0)
 		return err_set(e, -errno, "open %s", f->path);
@@ -157,7 +160,6 @@ static void kill_command(void *ctx, const struct child *crun)
 static int get_code(const struct files *f, int status, int *ret_code, struct hw_err *e)
 {
 	AUTO(buf_done) struct buf log = { 0 };
-	const char *program = f->argv.v[0];
 	autofree char *text = NULL;
 	struct hw_err ignored;
 	char reason[64];
@@ -168,7 +170,7 @@ static int get_code(const struct files *f, int status, int *ret_code, struct hw_
 	}
 	file_read_if_exists(f->dir, "log", LOG_MAX, &log, &ignored);
 	text = runtime_error_text(log.data);
-	return err_text(e, -EIO, "%s exec: %s", program,
+	return err_text(e, -EIO, "%s exec: %s", f->program,
 			*text ? text : proc_status_format(status, reason, sizeof(reason)));
 }
 
@@ -355,7 +357,7 @@ static int start_crun(struct exec *x, const struct exec_streams *streams, int64_
 	if (r < 0)
 		return r;
 	x->start = (struct child_start){
-		.path = x->files.argv.v[0],
+		.path = x->files.program,
 		.argv = (const char *const *)x->files.argv.v,
 		.env = runtime_env,
 		.in = x->fds[0],

@@ -462,6 +462,7 @@ static int start_conmon(struct creation *n, struct hw_err *e)
 		.path = n->c->program,
 		.argv = (const char *const *)n->argv.v,
 		.env = n->env,
+		.dir = n->c->bundle, /* it creates the file oom in its working directory, too */
 		.in = n->null,
 		.out = n->null,
 		.err = n->errors,

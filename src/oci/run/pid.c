@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/os/file.h"
@@ -37,13 +38,13 @@ pid_t pid_get_parent(pid_t pid)
 {
 	AUTO(buf_done) struct buf text = { 0 };
 	struct hw_err ignored;
-	char path[64], state;
 	const char *after;
-	int parent;
+	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
 	if (file_read(AT_FDCWD, path, STAT_MAX, &text, &ignored) < 0)
 		return 0;
-	after = strrchr(str_or(text.data, ""), ')'); /* the name before it may contain anything */
-	return after && sscanf(after, ") %c %d", &state, &parent) == 2 ? parent : 0;
+	/* PID (NAME) STATE PARENT ...; the name may contain anything */
+	after = strrchr(str_or(text.data, ""), ')');
+	return after && strlen(after) > 4 ? (pid_t)strtol(after + 4, NULL, 10) : 0;
 }

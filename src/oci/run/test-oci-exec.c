@@ -16,9 +16,6 @@ static struct oci_spec container;
 /* Starts the container in @bundle. It has one process. */
 static void start_container_in(const char *bundle)
 {
-	autofree char *command = str_printf("crun --root " RUN_DIR "/state run --detach -b %s " BOX
-					    " </dev/null >" RUN_DIR "/out 2>&1",
-					    bundle);
 	autofree char *text = NULL;
 	autofree char *path = str_printf("%s/config.json", bundle);
 	struct hw_err e;
@@ -31,11 +28,7 @@ static void start_container_in(const char *bundle)
 	text = encode_spec(&container);
 	assert_ok(file_replace(AT_FDCWD, path, text, strlen(text), 0600, 0, &e), &e);
 	chmod(RUN_ROOTFS "/tmp", 0777);
-	if (system(command) != 0) {
-		autofree char *out = read_text(RUN_DIR "/out");
-
-		fail_msg("%s", out);
-	}
+	run_crun((const char *[]){ "run", "--detach", "-b", bundle, BOX, NULL });
 }
 
 static int setup(void **state)
