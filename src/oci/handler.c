@@ -24,10 +24,9 @@
 
 int handler_parse(const char *text, char **ret_name, const char **ret_program, struct hw_err *e)
 {
-	const char *equals = strchr(text, '=');
-	size_t len = equals ? (size_t)(equals - text) : 0;
+	size_t len = strcspn(text, "=");
 
-	if (!equals || equals[1] != '/')
+	if (!text[len] || text[len + 1] != '/')
 		return err_text(e, -EINVAL, "%.200s: expected NAME=/PATH/OF/PROGRAM", text);
 	for (size_t i = 0; i < len; i++)
 		if (!isalnum((unsigned char)text[i]) && !strchr("-._", text[i]))
@@ -35,7 +34,7 @@ int handler_parse(const char *text, char **ret_name, const char **ret_program, s
 	if (len == 0 || len > 63)
 		return err_text(e, -EINVAL, "%.200s: a name has 1 to 63 characters", text);
 	*ret_name = str_ncopy(text, len);
-	*ret_program = equals + 1;
+	*ret_program = text + len + 1;
 	return 0;
 }
 

@@ -225,7 +225,7 @@ static void stop_program(const struct proc_run *run)
 	struct pollfd end = { .fd = child_fd(run->child), .events = POLLIN };
 
 	if (run->p->stop) {
-		run->p->stop(run->p->stop_ctx, child_pid(run->child));
+		run->p->stop(run->p->stop_ctx, run->child);
 		poll(&end, 1, PROC_STOP_MS);
 	}
 	child_kill(run->child);

@@ -22,10 +22,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "base/buf.h"
 #include "base/err.h"
+
+struct child;
 
 struct proc {
 	const char *path;	 /* path of the program */
@@ -40,8 +41,8 @@ struct proc {
 	int cancel_fd;	     /* the program is killed when this becomes readable; -1: none */
 	int64_t deadline;    /* a deadline of base/time.h, or TIME_NEVER */
 	/* If set, called where the program would be killed: it must make the program end. If that takes
-	 * longer than PROC_STOP_MS, the program is killed. @program: process ID, 0 if it is not known yet */
-	void (*stop)(void *ctx, pid_t program);
+	 * longer than PROC_STOP_MS, the program is killed. */
+	void (*stop)(void *ctx, const struct child *program);
 	void *stop_ctx;
 };
 

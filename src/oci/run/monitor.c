@@ -32,11 +32,10 @@
 #include "base/os/file.h"
 #include "base/str.h"
 #include "base/time.h"
+#include "oci/run/pid.h"
 
-#define SYNC_MAX      (64 << 10) /* bytes of conmon's line */
-#define CLEANUP_MS    10000
-#define PID_FILE_MAX  32
-#define EXIT_FILE_MAX 32
+#define SYNC_MAX   (64 << 10) /* bytes of conmon's line */
+#define CLEANUP_MS 10000
 /* Numbers of the descriptors that conmon inherits, and the least ones that they may have here. */
 enum { LOCK_NUMBER = CHILD_FD_MIN, SYNC_NUMBER, FD_MIN };
 
@@ -177,57 +176,22 @@ int monitor_end(const char *bundle, int64_t deadline, struct hw_err *e)
 
 /* ---- finding a monitor --------------------------------------------------------------------------- */
 
-/* Return: 1; 0 if there is no such file; -EBADMSG if it contains something else */
-static int read_number(int dir, const char *name, size_t max, long long *ret_n, struct hw_err *e)
-{
-	AUTO(buf_done) struct buf text = { 0 };
-	int r;
-
-	r = file_read_if_exists(dir, name, max, &text, e);
-	if (r <= 0)
-		return r;
-	if (text.len > 0 && text.data[text.len - 1] == '\n')
-		text.data[--text.len] = '\0';
-	if (!str_to_int64(text.data, 0, INT32_MAX, ret_n))
-		return err_text(e, -EBADMSG, "malformed file %s", name);
-	return 1;
-}
-
-/* The process that started @pid; 0 if there is no such process. */
-static pid_t get_parent(pid_t pid)
-{
-	AUTO(buf_done) struct buf text = { 0 };
-	struct hw_err ignored;
-	char path[64], state;
-	const char *after;
-	int parent;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	if (file_read(AT_FDCWD, path, 4096, &text, &ignored) < 0)
-		return 0;
-	after = strrchr(text.data, ')'); /* the name before it may contain anything */
-	return after && sscanf(after, ") %c %d", &state, &parent) == 2 ? parent : 0;
-}
-
-/* While conmon lives and has not waited for the container, its number is not given to another process. */
 static int find_monitor(int dir, struct monitor *ret, struct hw_err *e)
 {
 	AUTO(monitor_done) struct monitor m = { .pidfd = -1 };
 	char lock_path[PATH_MAX];
-	long long pid = 0;
-	int r;
+	int r, pid;
 
-	r = read_number(dir, "conmon.pid", PID_FILE_MAX, &pid, e);
+	r = pid_read_file(dir, "conmon.pid", &m.pid, e);
 	if (r < 0)
 		return r;
-	m.pid = (pid_t)pid;
 	if (r == 0 || !get_lock_path(dir, lock_path) || !open_holder(m.pid, lock_path, &m.pidfd))
 		return 0;
-	r = read_number(dir, "pidfile", PID_FILE_MAX, &pid, e);
+	r = pid_read_file(dir, "pidfile", &pid, e);
 	if (r < 0)
 		return r;
-	if (r > 0 && get_parent((pid_t)pid) == m.pid)
-		m.container = (pid_t)pid;
+	if (r > 0 && pid_get_parent(pid) == m.pid)
+		m.container = pid;
 	*ret = m;
 	m.pidfd = -1;
 	return 1;
@@ -258,20 +222,19 @@ int monitor_adopt(const char *bundle, struct monitor *ret, struct hw_err *e)
 int monitor_get_exit(const char *bundle, struct monitor_exit *ret, struct hw_err *e)
 {
 	autoclose int dir = -1;
-	long long code;
 	struct stat st;
-	int r;
+	int r, code;
 
 	r = open_bundle(bundle, &dir, e);
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
-	r = read_number(dir, "exit", EXIT_FILE_MAX, &code, e);
+	r = pid_read_file(dir, "exit", &code, e);
 	if (r > 0 && fstatat(dir, "exit", &st, AT_SYMLINK_NOFOLLOW) < 0)
 		r = err_set(e, -errno, "stat exit");
 	if (r <= 0)
 		return r < 0 ? err_ctx(e, "%s", bundle) : 0;
 	*ret = (struct monitor_exit){
-		.code = (int)code,
+		.code = code,
 		.time = st.st_mtim.tv_sec * INT64_C(1000000000) + st.st_mtim.tv_nsec,
 		.oom = faccessat(dir, "oom", F_OK, 0) == 0,
 	};
@@ -499,6 +462,7 @@ static int start_conmon(struct creation *n, struct hw_err *e)
 		.path = n->c->program,
 		.argv = (const char *const *)n->argv.v,
 		.env = n->env,
+		.dir = n->c->bundle, /* it creates the file oom in its working directory, too */
 		.in = n->null,
 		.out = n->null,
 		.err = n->errors,

@@ -65,7 +65,7 @@ int monitor_adopt(const char *bundle, struct monitor *ret, struct hw_err *e);
 int monitor_is_alive(const char *bundle, struct hw_err *e);
 
 /* Kills conmon, and crun if it is creating a container. The container itself may continue: see
- * runtime_delete(). Return: 0, also if there is none; -ETIMEDOUT */
+ * runtime_delete(). Return: 0, also if neither lives; -ETIMEDOUT */
 int monitor_end(const char *bundle, int64_t deadline, struct hw_err *e);
 
 struct monitor_exit {

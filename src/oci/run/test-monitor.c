@@ -239,6 +239,8 @@ static void a_process_killed_for_memory_is_reported(void **state)
 	struct monitor_exit result;
 
 	(void)state;
+	make_dir(RUN_DIR "/cwd");
+	assert_int_equal(chdir(RUN_DIR "/cwd"), 0);
 	init_spec(&s, "exec dd if=/dev/zero of=/dev/null bs=40M");
 	s.limits.memory = s.limits.swap = 16 << 20;
 	write_spec(&s);
@@ -248,6 +250,8 @@ static void a_process_killed_for_memory_is_reported(void **state)
 	result = get_exit();
 	assert_int_equal(result.code, 137);
 	assert_true(result.oom);
+	assert_false(file_exists("oom"));
+	assert_int_equal(chdir("/"), 0);
 }
 
 /* ---- after a restart ----------------------------------------------------------------------------- */

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 
 #include "base/json/value.h"
+#include "base/os/child.h"
 #include "base/os/file.h"
 #include "base/os/remove-tree.h"
 #include "base/str.h"
@@ -171,6 +172,36 @@ static inline char *read_text(const char *path)
 
 	assert_ok(file_read(AT_FDCWD, path, 16 << 20, &text, &e), &e);
 	return buf_take(&text);
+}
+
+/* Runs crun with these words, without a monitor. Its output is a file, because the container keeps it
+ * open. */
+static inline void run_crun(const char *const *words)
+{
+	AUTO(hw_strings_free) struct hw_strings argv = { 0 };
+	int out = open(RUN_DIR "/out", O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	struct child_start start = {
+		.path = test_runtime.program, .env = runtime_env, .in = out, .out = out, .err = out
+	};
+	struct child *child;
+	struct hw_err e;
+	int status;
+
+	strings_add(&argv, test_runtime.program);
+	runtime_add_options(&test_runtime, &argv);
+	for (; *words; words++)
+		strings_add(&argv, *words);
+	argv.v = mem_resize(argv.v, argv.n + 1, sizeof(*argv.v));
+	argv.v[argv.n] = NULL;
+	start.argv = (const char *const *)argv.v;
+	assert_ok(child_start(&start, &child, &e), &e);
+	assert_ok(child_wait(child, &status, &e), &e);
+	close(out);
+	if (status != 0) {
+		autofree char *text = read_text(RUN_DIR "/out");
+
+		fail_msg("%s", text);
+	}
 }
 
 /* Polls @condition; in a test, nothing may take longer than TEST_MS. */
