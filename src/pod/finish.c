@@ -26,7 +26,7 @@ static int finish(struct pod *pod, struct hw_err *e)
 {
 	int r;
 
-	r = pod_begin(pod, time_deadline(BUSY_MS), e);
+	r = object_begin(&pod->o, time_deadline(BUSY_MS), e);
 	if (r < 0)
 		finisher_add(pod, DELAY_MIN_MS);
 	if (r != 0)
@@ -35,7 +35,7 @@ static int finish(struct pod *pod, struct hw_err *e)
 		r = pod_stop(pod, 0, e);
 	else if (pod->state == POD_REMOVING)
 		r = pod_remove(pod, 0, e);
-	pod_end(pod);
+	object_end(&pod->o);
 	return r;
 }
 
@@ -90,7 +90,7 @@ static void *finisher_thread(void *arg)
 			return NULL;
 		if (finish(pod, &e) < 0)
 			log_event(LOG_WARN, "pod not cleaned up, trying again later", "pod",
-				  pod->id, "error", e.msg, NULL);
+				  pod->o.id, "error", e.msg, NULL);
 	}
 }
 

@@ -6,11 +6,10 @@
  *
  *	write_lock  protects the database handle. It is held for a commit and for the change of the
  *	            index that belongs to it, so that views appear in the order of the commits.
- *	lock        protects the index and the members of a pod that are marked so. It is held for a
- *	            few instructions.
+ *	lock        of the tables: see object.h
  *
- * An operation on a pod owns the pod from pod_begin() to pod_end(). Neither lock is held while it
- * creates or deletes objects, runs plugins or waits.
+ * An operation on a pod owns the pod from object_begin() to object_end(). Neither lock is held while
+ * it creates or deletes objects, runs plugins or waits.
  */
 #ifndef POD_POD_H
 #define POD_POD_H
@@ -18,26 +17,17 @@
 #include <pthread.h>
 
 #include "base/list.h"
-#include "base/map.h"
 #include "db/db.h"
 #include "oci/cgroup-parent.h"
+#include "pod/object.h"
 #include "pod/pods.h"
 
 struct pod {
-	struct shared shared; /* the index has a reference, and so has every operation */
+	struct object o;
 	struct pods *pods;
-	char id[POD_ID];
 	const struct pod_spec *spec; /* NULL: lost */
 	int64_t created_at;
 	bool rebooted; /* the objects of the pod ended with an earlier boot */
-
-	/* protected by pods->lock */
-	bool busy;		     /* an operation owns the pod */
-	bool gone;		     /* not in the index any more */
-	pthread_cond_t changed;	     /* busy has become false */
-	int cancel_fd;		     /* eventfd that ends a running create; -1: none */
-	const struct pod_view *view; /* what readers see; NULL: not published yet */
-	struct hw_err *error; /* of a failed create, for callers that wait for it; NULL: none */
 
 	/* for the operation that owns the pod */
 	enum pod_state state;
@@ -71,31 +61,16 @@ struct pods {
 	pthread_mutex_t write_lock;
 	struct db *db;
 
-	pthread_mutex_t lock;
-	struct map *by_id;   /* struct pod */
-	struct map *by_name; /* struct pod, by pod_name(); without pods that are lost */
-	struct slot view;    /* struct pods_view */
+	struct object_table pods; /* struct pod; a pod that is lost has no name */
 
 	struct finisher finisher;
 };
 
-/* ---- pods.c: the index -------------------------------------------------------------- */
+/* ---- pods.c ------------------------------------------------------------------------- */
+/* @spec: NULL: lost */
 struct pod *pod_new(struct pods *p, const char *id, const struct pod_spec *spec);
-/* The name that must be unique. Freed by the caller. */
-char *pod_name(const struct pod_spec *spec);
 /* Publishes the state of a pod as its members say. The caller owns the pod. */
 void pod_publish(struct pod *pod);
-/* Adds a pod to the index. The caller holds the lock. */
-void pods_insert(struct pods *p, struct pod *pod);
-/* Removes a pod from the index and from the view. */
-void pods_delete(struct pods *p, struct pod *pod);
-/* Return: a new reference to the pod with this ID or unambiguous prefix; NULL if it does not exist */
-struct pod *pods_get(struct pods *p, const char *id);
-
-/* Waits until no other operation owns the pod. Return: 0; 1: the pod is gone, and is not owned;
- * -ETIMEDOUT */
-int pod_begin(struct pod *pod, int64_t deadline, struct hw_err *e);
-void pod_end(struct pod *pod);
 
 /* Paths of a pod's objects, freed by the caller. */
 #define POD_NETNS_PREFIX "hawser-" /* and the ID: name in the directory of network namespaces */

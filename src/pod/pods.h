@@ -49,9 +49,10 @@
 #include "oci/handler.h"
 #include "oci/pause.h"
 #include "pod/network.h"
+#include "pod/object.h"
 #include "pod/spec.h"
 
-#define POD_ID 65 /* 64 hex digits and a NUL */
+#define POD_ID OBJECT_ID
 
 struct pods;
 struct network_watch;
@@ -109,8 +110,7 @@ const char *pod_state_name(enum pod_state state);
 
 /* Immutable. */
 struct pod_view {
-	struct shared shared;
-	char id[POD_ID];
+	struct object_view o; /* .id */
 	enum pod_state state;
 	int64_t created_at;		   /* ns since 1970 */
 	const struct pod_spec *spec;	   /* NULL: lost */

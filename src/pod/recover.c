@@ -22,33 +22,25 @@
 
 /* ---- pods without a row --------------------------------------------------------------- */
 
-static bool is_id(const char *name)
-{
-	return strlen(name) == POD_ID - 1 && strspn(name, "0123456789abcdef") == POD_ID - 1;
-}
-
 static int add_lost(void *ctx, const struct file_entry *entry, struct hw_err *e)
 {
 	AUTO(shared_unref) struct pod *pod = NULL;
 	struct pods *p = ctx;
 
 	(void)e;
-	if (entry->type != DT_DIR || !is_id(entry->name))
+	if (entry->type != DT_DIR || !object_is_id(entry->name))
 		return 0;
-	pthread_mutex_lock(&p->lock);
-	if (!map_find(p->by_id, entry->name)) {
-		pod = pod_new(p, entry->name, NULL);
-		pod->state = POD_LOST;
-		pods_insert(p, pod);
-	}
-	pthread_mutex_unlock(&p->lock);
-	if (!pod)
+	pod = object_get(&p->pods, entry->name);
+	if (pod)
 		return 0;
+	pod = pod_new(p, entry->name, NULL);
+	pod->state = POD_LOST;
+	object_add(&pod->o);
 	pod_publish(pod);
 	log_event(LOG_ERROR,
 		  "pod is not in the database; it is kept: end its processes and remove it with "
 		  "\"hawser rm --force\"",
-		  "pod", pod->id, NULL);
+		  "pod", pod->o.id, NULL);
 	return 0;
 }
 
@@ -83,9 +75,9 @@ static bool is_in_namespace(int pid, const char *path)
 /* Return: why the objects of a pod that should be ready are not complete; NULL: they are */
 static const char *find_damage(const struct pod *pod)
 {
-	autofree char *netns = pod_netns_path(pod->pods, pod->id);
-	autofree char *pid = pod_path(pod->pods, pod->id, "pid");
-	autofree char *ipc = pod_path(pod->pods, pod->id, "ipc");
+	autofree char *netns = pod_netns_path(pod->pods, pod->o.id);
+	autofree char *pid = pod_path(pod->pods, pod->o.id, "pid");
+	autofree char *ipc = pod_path(pod->pods, pod->o.id, "ipc");
 	const struct pod_namespaces *n = &pod->spec->namespaces;
 
 	if (n->network == POD_MODE_POD && !is_namespace(netns))
@@ -105,7 +97,7 @@ static int recover_pod(struct pod *pod, struct hw_err *e)
 	if (pod->state == POD_READY)
 		damage = find_damage(pod);
 	if (damage) {
-		log_event(LOG_WARN, "stopping a pod", "pod", pod->id, "reason", damage, NULL);
+		log_event(LOG_WARN, "stopping a pod", "pod", pod->o.id, "reason", damage, NULL);
 		r = state_change(pod, POD_STOPPING, e);
 	}
 	if (r == 0 && (pod->state == POD_STOPPING || pod->state == POD_REMOVING))
@@ -121,14 +113,14 @@ int pods_recover(struct pods *p, struct hw_err *e)
 	for (size_t i = 0; r >= 0 && i < view->n; i++) {
 		AUTO(shared_unref) struct pod *pod = NULL;
 
-		pod = pods_get(p, view->pods[i]->id);
+		pod = object_get(&p->pods, view->pods[i]->o.id);
 		if (!pod)
 			continue;
-		r = pod_begin(pod, TIME_NEVER, e);
+		r = object_begin(&pod->o, TIME_NEVER, e);
 		if (r != 0)
 			continue;
 		r = recover_pod(pod, e);
-		pod_end(pod);
+		object_end(&pod->o);
 	}
 	return r < 0 ? r : 0;
 }

@@ -117,13 +117,11 @@ static void load_row(struct pods *p, struct db_query *q)
 	};
 	adjust_state(pod, (enum pod_state)db_int(q, 1));
 	if (r < 0) {
-		log_event(LOG_ERROR, "row of a pod cannot be read; the pod is kept", "pod", pod->id,
-			  "error", e.msg, NULL);
+		log_event(LOG_ERROR, "row of a pod cannot be read; the pod is kept", "pod",
+			  pod->o.id, "error", e.msg, NULL);
 		pod->state = POD_LOST;
 	}
-	pthread_mutex_lock(&p->lock);
-	pods_insert(p, pod);
-	pthread_mutex_unlock(&p->lock);
+	object_add(&pod->o);
 	pod_publish(pod);
 }
 
@@ -150,7 +148,7 @@ int state_insert(struct pod *pod, struct hw_err *e)
 	r = db_run(p->db,
 		   "INSERT INTO pods (id, state, created_at, boot, spec, cgroup, cgroup_driver,"
 		   " network, pid) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0)",
-		   DB_VALUES(DB_TEXT(pod->id), DB_INT(pod->state), DB_INT(pod->created_at),
+		   DB_VALUES(DB_TEXT(pod->o.id), DB_INT(pod->state), DB_INT(pod->created_at),
 			     DB_TEXT(p->boot), DB_TEXT(pod->spec->text), DB_TEXT(pod->cgroup.path),
 			     DB_INT(pod->cgroup.driver), DB_TEXT(pod->network->text)),
 		   e);
@@ -168,14 +166,14 @@ int state_change(struct pod *pod, enum pod_state state, struct hw_err *e)
 	pthread_mutex_lock(&p->write_lock);
 	r = db_run(p->db, "UPDATE pods SET state = ?, network = ?, pid = ? WHERE id = ?",
 		   DB_VALUES(DB_INT(state), DB_TEXT(pod->network->text), DB_INT(pod->pid),
-			     DB_TEXT(pod->id)),
+			     DB_TEXT(pod->o.id)),
 		   e);
 	if (r == 0) {
 		pod->state = state;
 		pod_publish(pod);
 	}
 	pthread_mutex_unlock(&p->write_lock);
-	return r < 0 ? err_ctx(e, "store state \"%s\" of pod %s", pod_state_name(state), pod->id)
+	return r < 0 ? err_ctx(e, "store state \"%s\" of pod %s", pod_state_name(state), pod->o.id)
 		     : 0;
 }
 
@@ -185,9 +183,9 @@ int state_delete(struct pod *pod, struct hw_err *e)
 	int r;
 
 	pthread_mutex_lock(&p->write_lock);
-	r = db_run(p->db, "DELETE FROM pods WHERE id = ?", DB_VALUES(DB_TEXT(pod->id)), e);
+	r = db_run(p->db, "DELETE FROM pods WHERE id = ?", DB_VALUES(DB_TEXT(pod->o.id)), e);
 	if (r == 0)
-		pods_delete(p, pod);
+		object_remove(&pod->o);
 	pthread_mutex_unlock(&p->write_lock);
-	return r < 0 ? err_ctx(e, "delete pod %s from the database", pod->id) : 0;
+	return r < 0 ? err_ctx(e, "delete pod %s from the database", pod->o.id) : 0;
 }

@@ -227,7 +227,7 @@ static Runtime__V1__PodSandbox *make_sandbox(struct arena *a, const struct pod_v
 	Runtime__V1__PodSandbox *m = arena_new(a, sizeof(*m));
 
 	runtime__v1__pod_sandbox__init(m);
-	m->id = no_const(pod->id);
+	m->id = no_const(pod->o.id);
 	m->metadata = make_metadata(a, pod->spec);
 	m->state = state_of(pod);
 	m->created_at = pod->created_at;
@@ -292,7 +292,7 @@ static Runtime__V1__PodSandboxStatus *make_status(struct arena *a, const struct 
 	Runtime__V1__PodSandboxStatus *m = arena_new(a, sizeof(*m));
 
 	runtime__v1__pod_sandbox_status__init(m);
-	m->id = no_const(pod->id);
+	m->id = no_const(pod->o.id);
 	m->metadata = make_metadata(a, pod->spec);
 	m->state = state_of(pod);
 	m->created_at = pod->created_at;
