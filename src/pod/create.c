@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/log.h"
 #include "base/str.h"
@@ -93,14 +92,6 @@ static int create_objects(struct pod *pod, struct hw_err *e)
 
 /* ---- the pod ------------------------------------------------------------------------ */
 
-static int64_t now_realtime(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 static int check_handler(const struct pods *p, const char *name, struct hw_err *e)
 {
 	const struct oci_handler *h;
@@ -151,7 +142,7 @@ static int reserve(struct pods *p, const struct pod_spec *spec, struct pod **ret
 	if (r < 0)
 		return r;
 	pod = pod_new(p, id, spec);
-	pod->created_at = now_realtime();
+	pod->created_at = time_real();
 	pod->state = POD_MAKING;
 	r = object_begin_create(&pod->o, e);
 	if (r < 0)

@@ -102,8 +102,9 @@ static void unref_object(void *object)
 	shared_unref(object);
 }
 
-void object_table_init(struct object_table *t)
+void object_table_init(struct object_table *t, struct pods *pods)
 {
+	t->pods = pods;
 	pthread_mutex_init(&t->lock, NULL);
 	t->by_id = map_new(unref_object);
 	t->by_name = map_new(NULL);
@@ -201,6 +202,7 @@ void object_init(struct object *o, struct object_table *t, const char *id, char 
 	snprintf(o->id, sizeof(o->id), "%s", id);
 	o->name = name;
 	o->cancel_fd = -1;
+	list_init(&o->finish_link);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&o->changed, &attr);

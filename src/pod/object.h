@@ -17,8 +17,11 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/list.h"
 #include "base/map.h"
 #include "base/shared.h"
+
+struct pods;
 
 #define OBJECT_ID 65 /* 64 hex digits and a NUL */
 
@@ -36,6 +39,7 @@ struct object_list {
 };
 
 struct object_table {
+	struct pods *pods; /* that the table is a part of */
 	pthread_mutex_t lock;
 	struct map *by_id;   /* struct object */
 	struct map *by_name; /* struct object; not all objects have a name */
@@ -55,9 +59,14 @@ struct object {
 	int cancel_fd;		/* eventfd that ends the running create; -1: none runs */
 	struct hw_err *error;	/* of a failed create, for callers that wait for it; NULL: none */
 	const struct object_view *view; /* NULL: not published yet */
+
+	/* for finish.c, protected by its lock */
+	struct list finish_link;
+	int64_t finish_at;
+	int finish_delay_ms;
 };
 
-void object_table_init(struct object_table *t);
+void object_table_init(struct object_table *t, struct pods *pods);
 void object_table_done(struct object_table *t);
 
 /* Return: 64 random hex digits in @ret_id */

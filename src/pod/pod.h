@@ -27,7 +27,8 @@ struct pod {
 	struct pods *pods;
 	const struct pod_spec *spec; /* NULL: lost */
 	int64_t created_at;
-	bool rebooted; /* the objects of the pod ended with an earlier boot */
+	bool rebooted;	  /* the objects of the pod ended with an earlier boot */
+	unsigned creates; /* of containers that run in it; protected by o.table->lock */
 
 	/* for the operation that owns the pod */
 	enum pod_state state;
@@ -35,18 +36,13 @@ struct pod {
 	int pid;			   /* of hawser-pause; 0: none */
 	struct cgroup_parent cgroup;	   /* .path NULL: lost */
 	char *message;			   /* see struct pod_view */
-
-	/* for finish.c, protected by finisher.lock */
-	struct list finish_link;
-	int64_t finish_at;
-	int finish_delay_ms;
 };
 
 /* The threads that finish what an operation or an earlier process could not (finish.c). */
 struct finisher {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	struct list pods; /* struct pod, each with a reference */
+	struct list objects; /* struct object, each with a reference */
 	pthread_t *threads;
 	size_t n_threads;
 	bool stopping;
@@ -61,7 +57,10 @@ struct pods {
 	pthread_mutex_t write_lock;
 	struct db *db;
 
-	struct object_table pods; /* struct pod; a pod that is lost has no name */
+	struct object_table pods;	/* struct pod; a pod that is lost has no name */
+	struct object_table containers; /* struct container */
+	char *runtime_root;		/* state of the OCI runtime */
+	struct exits *exits;
 
 	struct finisher finisher;
 };
@@ -99,14 +98,16 @@ int pod_remove(struct pod *pod, unsigned flags, struct hw_err *e);
 void finisher_init(struct finisher *f);
 /* Stops the threads when the operation that each one runs has ended. */
 void finisher_done(struct finisher *f);
-/* Stop or remove a pod in the background, as its state says, until that has succeeded. Does nothing
- * if it is already in the list. */
-void finisher_add(struct pod *pod, int delay_ms);
-/* Like finisher_add(), with a delay that grows with each call. The caller owns the pod. */
-void finisher_add_failed(struct pod *pod);
+/* Stop or remove a pod or container in the background, as its state says, until that has succeeded. Does
+ * nothing if it is already in the list. */
+void finisher_add(struct object *o, int delay_ms);
+/* Like finisher_add(), with a delay that grows with each call. The caller owns the object. */
+void finisher_add_failed(struct object *o);
 
 /* ---- recover.c ---------------------------------------------------------------------- */
-/* Adds pods whose files exist, but not their rows, to the index. */
+/* Adds pods and containers whose files exist, but not their rows, to the tables. */
 int recover_lost(struct pods *p, struct hw_err *e);
+/* Holds the layers of all containers, watches those that live, and reads how the others have ended. */
+int recover_containers(struct pods *p, struct hw_err *e);
 
 #endif

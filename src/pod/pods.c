@@ -16,8 +16,8 @@
 #include "base/os/file.h"
 #include "base/str.h"
 #include "base/time.h"
+#include "pod/container.h"
 #include "pod/namespaces.h"
-#include "pod/pod.h"
 
 const char *pod_state_name(enum pod_state state)
 {
@@ -73,7 +73,6 @@ struct pod *pod_new(struct pods *p, const char *id, const struct pod_spec *spec)
 	object_init(&pod->o, &p->pods, id, spec ? pod_name(spec) : NULL, pod_free);
 	pod->pods = p;
 	pod->spec = spec ? shared_ref(spec) : NULL;
-	list_init(&pod->finish_link);
 	return pod;
 }
 
@@ -153,10 +152,29 @@ static void copy_sysctls(const struct hw_map *from, struct hw_map *to)
 	}
 }
 
+static int make_directories(struct pods *p, struct hw_err *e)
+{
+	const struct {
+		const char *parent, *name;
+		mode_t mode;
+	} dirs[] = {
+		{ p->state, "pods", 0711 },	 { p->state, "containers", 0711 },
+		{ p->state, "exits", 0700 },	 { p->state, "crun", 0700 },
+		{ p->root, "containers", 0711 },
+	};
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(dirs); i++) {
+		autofree char *path = str_printf("%s/%s", dirs[i].parent, dirs[i].name);
+
+		r = file_mkdirs(AT_FDCWD, path, dirs[i].mode, e);
+	}
+	return r;
+}
+
 int pods_open(const struct pods_options *options, struct pods **ret_pods, struct hw_err *e)
 {
 	struct pods *p = mem_new(sizeof(*p));
-	autofree char *dir = NULL;
 	int r;
 
 	p->options = *options;
@@ -168,16 +186,23 @@ int pods_open(const struct pods_options *options, struct pods **ret_pods, struct
 		copy_sysctls(options->sysctls, &p->sysctls);
 	snprintf(p->boot, sizeof(p->boot), "%s", boot_id());
 	pthread_mutex_init(&p->write_lock, NULL);
-	object_table_init(&p->pods);
+	object_table_init(&p->pods, p);
+	object_table_init(&p->containers, p);
 	finisher_init(&p->finisher);
-	dir = str_printf("%s/pods", p->state);
-	r = file_mkdirs(AT_FDCWD, dir, 0711, e);
+	p->runtime_root = str_printf("%s/crun", p->state);
+	r = make_directories(p, e);
 	if (r == 0)
 		r = state_open(p, e);
 	if (r == 0)
 		r = state_load(p, e);
 	if (r == 0)
+		r = container_state_load(p, e);
+	if (r == 0)
 		r = recover_lost(p, e);
+	if (r == 0)
+		r = exits_open(p, e);
+	if (r == 0)
+		r = recover_containers(p, e);
 	if (r < 0) {
 		pods_close(p);
 		return r;
@@ -190,8 +215,10 @@ void pods_close(struct pods *p)
 {
 	if (!p)
 		return;
+	exits_close(p);
 	finisher_done(&p->finisher);
 	db_close(p->db);
+	object_table_done(&p->containers);
 	object_table_done(&p->pods);
 	pthread_mutex_destroy(&p->write_lock);
 	for (size_t i = 0; i < p->sysctls.n; i++) {
@@ -200,6 +227,7 @@ void pods_close(struct pods *p)
 	}
 	free(p->sysctls.keys);
 	free(p->sysctls.values);
+	free(p->runtime_root);
 	free(p->root);
 	free(p->state);
 	free(p->netns_dir);

@@ -57,6 +57,8 @@
 struct pods;
 struct network_watch;
 struct pod_cidr;
+struct spec_host;
+struct store;
 
 struct pods_options {
 	const char *root, *state, *netns_dir;
@@ -70,6 +72,12 @@ struct pods_options {
 	const struct oci_handlers *handlers; /* borrowed */
 	const struct hw_map *sysctls;	     /* default sysctls of pods with a network namespace */
 	int network_timeout_ms;		     /* for ADD */
+	/* for containers */
+	struct store *store;	      /* borrowed */
+	const struct spec_host *host; /* borrowed */
+	const struct hw_strings
+		*capabilities; /* of a container by default; borrowed; NULL: containerd's */
+	const char *conmon;    /* path; NULL: not found */
 };
 
 /* Opens the database and publishes the pods that it contains. Changes nothing else.
@@ -78,6 +86,8 @@ int pods_open(const struct pods_options *options, struct pods **ret_pods, struct
 /* Starts to finish, in the background, what an earlier process has left. To be called when no process
  * of it can change anything any more. */
 int pods_recover(struct pods *p, struct hw_err *e);
+/* Deletes directories of containers that do not exist any more. May take long. */
+int pods_sweep(struct pods *p, struct hw_err *e);
 /* No operation may be running. NULL is allowed. The pods stay as they are. */
 void pods_close(struct pods *p);
 

@@ -33,6 +33,28 @@ static const char *const migrations[] = {
 	" network TEXT NOT NULL,"	   /* pod_network_fields */
 	" pid INTEGER NOT NULL"
 	") WITHOUT ROWID;",
+
+	"CREATE TABLE containers ("
+	" id TEXT PRIMARY KEY,"
+	" pod TEXT NOT NULL,"
+	" state INTEGER NOT NULL," /* enum container_state */
+	" created_at INTEGER NOT NULL,"
+	" started_at INTEGER NOT NULL,"
+	" finished_at INTEGER NOT NULL,"
+	" exit_code INTEGER NOT NULL,"
+	" oom INTEGER NOT NULL,"
+	" reason TEXT NOT NULL,"
+	" message TEXT NOT NULL,"
+	" spec TEXT NOT NULL,"
+	" image_id TEXT NOT NULL,"
+	" image_ref TEXT NOT NULL,"
+	" layers TEXT NOT NULL," /* chain IDs: a JSON list */
+	" log TEXT NOT NULL,"
+	" stop_signal INTEGER NOT NULL,"
+	" uid INTEGER NOT NULL,"
+	" gid INTEGER NOT NULL,"
+	" groups TEXT NOT NULL" /* a JSON list */
+	") WITHOUT ROWID;",
 };
 
 static const struct db_options options = {

@@ -17,13 +17,14 @@
 #include "base/str.h"
 #include "base/time.h"
 #include "oci/cgroup.h"
+#include "pod/container.h"
 #include "pod/files.h"
 #include "pod/namespaces.h"
-#include "pod/pod.h"
 
 /* Below the two minutes that kubelet waits for a stop, so that it gets the plugin's error. */
-#define DEL_TIMEOUT_MS	  110000
-#define CGROUP_TIMEOUT_MS 10000
+#define DEL_TIMEOUT_MS	      110000
+#define CGROUP_TIMEOUT_MS     10000
+#define CONTAINERS_TIMEOUT_MS 60000
 
 /* ---- steps -------------------------------------------------------------------------- */
 
@@ -86,6 +87,9 @@ static int teardown(struct pod *pod, unsigned flags, struct hw_err *e)
 {
 	int r;
 
+	r = containers_kill_all(pod, time_deadline(CONTAINERS_TIMEOUT_MS), e);
+	if (r < 0)
+		return r;
 	r = pod->spec ? detach_networks(pod, e) : detach_lost(pod, e);
 	if (r < 0 && (flags & PODS_FORCE)) {
 		log_event(LOG_WARN, "network not cleaned up", "pod", pod->o.id, "error", e->msg,
@@ -104,7 +108,7 @@ static int stop_failed(struct pod *pod, struct hw_err *e)
 	free(pod->message);
 	pod->message = str_copy(e->msg);
 	pod_publish(pod);
-	finisher_add_failed(pod);
+	finisher_add_failed(&pod->o);
 	return e->code;
 }
 
@@ -141,7 +145,9 @@ int pod_remove(struct pod *pod, unsigned flags, struct hw_err *e)
 		r = state_change(pod, POD_REMOVING, e);
 	if (r < 0)
 		return r;
-	r = remove_files(pod, e);
+	r = containers_remove_all(pod, flags, e);
+	if (r == 0)
+		r = remove_files(pod, e);
 	if (r == 0)
 		r = remove_cgroup(pod, e);
 	if (r < 0)

@@ -13,7 +13,6 @@
  */
 #include <errno.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "api/call.h"
@@ -76,18 +75,6 @@ static int read_ports(const Runtime__V1__PodSandboxConfig *m, struct pod_spec *s
 	return 0;
 }
 
-static void read_namespaces(const Runtime__V1__NamespaceOption *m, struct pod_namespaces *n)
-{
-	if (!m)
-		return;
-	n->network = (int)m->network;
-	n->pid = (int)m->pid;
-	n->ipc = (int)m->ipc;
-	n->target = str_copy(m->target_id);
-	n->has_user = m->userns_options != NULL;
-	n->user = n->has_user ? (int)m->userns_options->mode : 0;
-}
-
 static int read_selinux(const Runtime__V1__SELinuxOption *m, struct hw_err *e)
 {
 	if (!m || (!*m->user && !*m->role && !*m->type && !*m->level) ||
@@ -107,7 +94,7 @@ static int read_linux(const Runtime__V1__LinuxPodSandboxConfig *m, struct pod_sp
 	spec->cgroup_parent = str_copy(m->cgroup_parent);
 	convert_map(CONVERT_MAP(m, sysctls), &spec->sysctls);
 	if (m->security_context) {
-		read_namespaces(m->security_context->namespace_options, &spec->namespaces);
+		convert_namespaces(m->security_context->namespace_options, &spec->namespaces);
 		spec->privileged = m->security_context->privileged;
 		r = read_selinux(m->security_context->selinux_options, e);
 	}
@@ -376,14 +363,6 @@ static char *format_info(struct pods *pods, const struct pod_view *pod)
 	return value_format(info, 0);
 }
 
-static int64_t now_realtime(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 int serve_pod_sandbox_status(const void *ctx, struct rpc_call *call,
 			     const ProtobufCMessage *message, struct hw_err *e)
 {
@@ -414,7 +393,7 @@ int serve_pod_sandbox_status(const void *ctx, struct rpc_call *call,
 		response.info = info_list;
 	}
 	response.status = make_status(&arena, pod);
-	response.timestamp = now_realtime();
+	response.timestamp = time_real();
 	return api_send(call, &response.base, e);
 }
 
