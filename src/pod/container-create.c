@@ -55,6 +55,7 @@ static int start_monitor(struct container *c, struct hw_err *e)
 	struct monitor_create create = {
 		.program = c->pods->options.conmon,
 		.runtime = &runtime,
+		.fs = c->pods->options.cgroups,
 		.id = c->o.id,
 		.bundle = bundle,
 		.log = c->log,

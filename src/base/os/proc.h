@@ -14,7 +14,7 @@
  *        .stay, only the program. After a normal exit nothing is killed: the
  *        program may leave processes running on purpose. A grandchild that still
  *        has the output open does not delay proc_run().
- *        The program's standard input is a file that contains the input, or /dev/null.
+ *        The program's standard input is a file that contains the input.
  */
 #ifndef BASE_OS_PROC_H
 #define BASE_OS_PROC_H
@@ -32,7 +32,7 @@ struct proc {
 	const char *path;	 /* path of the program */
 	const char *const *argv; /* NULL at the end; NULL: only the path */
 	const char *const *env;	 /* NULL at the end; NULL: our environment */
-	const char *input;	 /* standard input; NULL: /dev/null */
+	const char *input;	 /* standard input; NULL: empty */
 	size_t input_len;
 	size_t output_max;   /* limit for each of the two outputs; 0: PROC_OUTPUT_MAX */
 	bool drop_excess;    /* discard output beyond the limit; else the program is killed */

@@ -6,6 +6,8 @@
  *        command runs. So the command was started if and only if that file exists. The command is a child
  *        of crun; killing crun would not end it.
  *        A terminal is made by crun, which sends its descriptor to a socket.
+ *        crun (1.8.1) makes the user of the command the owner of its standard input and output. A command
+ *        that got the host's /dev/null could then change its mode, so it gets a node of its own.
  */
 #include "oci/run/exec.h"
 
@@ -16,8 +18,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -250,13 +254,35 @@ static void exec_free(struct exec *x)
 }
 AUTO_DEFINE(exec_free, struct exec);
 
+/* A null device in a file system that is mounted nowhere: those of the host may be mounted nodev. */
+static int open_null(int *ret_fd, struct hw_err *e)
+{
+	autoclose int context = -1, mount = -1;
+	int fd = -1;
+
+	context = fsopen("tmpfs", FSOPEN_CLOEXEC);
+	if (context >= 0 && fsconfig(context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) == 0)
+		mount = fsmount(context, FSMOUNT_CLOEXEC, 0);
+	if (mount >= 0 && mknodat(mount, "null", S_IFCHR | 0600, makedev(1, 3)) == 0)
+		fd = openat(mount, "null", O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return err_set(e, -errno, "create a null device");
+	*ret_fd = fd;
+	return 0;
+}
+
 static int copy_descriptor(int fd, int *ret_fd, struct hw_err *e)
 {
 	autoclose int null = -1;
+	int r = 0;
 
-	if (fd < 0)
-		fd = null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	*ret_fd = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, CHILD_FD_MIN);
+	if (fd < 0) {
+		r = open_null(&null, e);
+		fd = null;
+	}
+	if (r < 0)
+		return r;
+	*ret_fd = fcntl(fd, F_DUPFD_CLOEXEC, CHILD_FD_MIN);
 	return *ret_fd < 0 ? err_set(e, -errno, "duplicate a descriptor") : 0;
 }
 

@@ -50,7 +50,7 @@ struct exec;
 
 /* Where the command reads and writes. The descriptors are borrowed until exec_open() returns. */
 struct exec_streams {
-	int in, out, err;	/* -1: /dev/null; without a terminal */
+	int in, out, err;	/* -1: a null device; without a terminal */
 	bool terminal;		/* the command has a terminal: see exec_terminal() */
 	unsigned height, width; /* its size in characters, set soon after the start; 0: none */
 };

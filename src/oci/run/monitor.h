@@ -8,7 +8,7 @@
  * How:   everything of a container is in its bundle, a directory that only root can enter:
  *
  *	config.json	written by the caller before monitor_create()
- *	lock		conmon, and crun while it creates the container, have inherited a shared flock() on
+ *	lock		conmon, and crun while it creates the container, have inherited a shared lock on
  *			it. While the lock is held, one of them lives. After a restart, a process with the
  *			number from conmon.pid is conmon only if it has this file open.
  *	conmon.pid, pidfile	process IDs of conmon and of the container
@@ -27,11 +27,13 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "oci/cgroup.h"
 #include "oci/run/runtime.h"
 
 struct monitor_create {
 	const char *program; /* path of conmon */
 	const struct runtime *runtime;
+	const struct cgroup_fs *fs; /* makes it faster: grace.h; NULL: not used */
 	const char *id;
 	const char *bundle;
 	const char *log;   /* path; its directory must exist. NULL: output is discarded */

@@ -97,6 +97,7 @@ static bool log_has(const char *text)
 
 static void output_is_logged_and_the_exit_recorded(void **state)
 {
+	struct run_fixture *f = *state;
 	AUTO(monitor_done) struct monitor m = { .pidfd = -1 };
 	struct monitor_create c = creation();
 	struct monitor_exit result;
@@ -105,7 +106,7 @@ static void output_is_logged_and_the_exit_recorded(void **state)
 	struct timespec now;
 	struct hw_err e;
 
-	(void)state;
+	c.fs = f->fs;
 	write_script("echo out; echo error >&2; exit 7", false);
 	create(&c, &m);
 	assert_int_equal(monitor_is_alive(RUN_BUNDLE, &e), 1);

@@ -133,26 +133,41 @@ static inline int run_teardown(void **state)
 	return r;
 }
 
+/* Parts of a configuration. NULL: a default that needs no rights. */
+struct inputs {
+	const char *script;
+	const struct spec_process *process; /* instead of the script */
+	const struct spec_capabilities *capabilities;
+	const struct spec_namespaces *namespaces;
+	const struct spec_mounts *mounts;
+	const struct spec_devices *devices;
+};
+
+static inline void init_spec_from(struct oci_spec *s, const struct inputs *in)
+{
+	const struct spec_process process = {
+		.cmd = &STRINGS("/bin/sh", "-c", in->script),
+	};
+	const struct spec_namespaces namespaces = { .pid = "", .cgroups_path = RUN_CGROUP };
+	struct spec_capabilities capabilities = { 0 };
+	struct hw_err e;
+
+	if (in->capabilities)
+		capabilities = *in->capabilities;
+	capabilities.available = spec_own_capabilities();
+	*s = (struct oci_spec){ .root = str_copy(RUN_ROOTFS) };
+	assert_ok(spec_set_process(s, in->process ? in->process : &process, &e), &e);
+	assert_ok(spec_set_capabilities(s, &capabilities, &e), &e);
+	assert_ok(spec_set_namespaces(s, in->namespaces ? in->namespaces : &namespaces, &e), &e);
+	assert_ok(spec_set_mounts(s, in->mounts ? in->mounts : &(struct spec_mounts){ 0 }, &e), &e);
+	assert_ok(spec_set_devices(s, in->devices ? in->devices : &(struct spec_devices){ 0 }, &e),
+		  &e);
+}
+
 /* The configuration of a container that runs a shell script. The caller may change it, and frees it. */
 static inline void init_spec(struct oci_spec *s, const char *script)
 {
-	struct hw_err e;
-
-	*s = (struct oci_spec){ .root = str_copy(RUN_ROOTFS) };
-	assert_ok(
-		spec_set_process(
-			s, &(struct spec_process){ .cmd = &STRINGS("/bin/sh", "-c", script) }, &e),
-		&e);
-	assert_ok(
-		spec_set_capabilities(
-			s, &(struct spec_capabilities){ .available = spec_own_capabilities() }, &e),
-		&e);
-	assert_ok(
-		spec_set_namespaces(
-			s, &(struct spec_namespaces){ .pid = "", .cgroups_path = RUN_CGROUP }, &e),
-		&e);
-	assert_ok(spec_set_mounts(s, &(struct spec_mounts){ 0 }, &e), &e);
-	assert_ok(spec_set_devices(s, &(struct spec_devices){ 0 }, &e), &e);
+	init_spec_from(s, &(struct inputs){ .script = script });
 }
 
 static inline void write_spec(const struct oci_spec *s)
