@@ -73,7 +73,7 @@ static int slot_start(struct ring *ring, struct range_slot *s, struct hw_err *e)
 	request.first = s->first;
 	request.last = s->last;
 	buf_reserve(&s->bytes, (size_t)(s->last - s->first + 1));
-	s->guard = (struct http_guard){ .on = ranges->forbid_loopback };
+	s->guard = (struct http_guard){ .from = ranges->from };
 	s->headers = http_handle_prepare(s->curl, ring->http, &request, ranges->url, &ring->origin,
 					 true, &s->guard);
 	curl_easy_setopt(s->curl, CURLOPT_WRITEFUNCTION, on_body);
@@ -118,6 +118,8 @@ static int end_finished_slots(struct ring *ring, struct hw_err *e)
 			continue;
 		curl_easy_getinfo(msg->easy_handle, CURLINFO_PRIVATE, &s);
 		slot_stop(ring, s); /* invalidates msg */
+		if (s->guard.refused && code != CURLE_OK)
+			return url_refuse_redirect(s->guard.to, ring->ranges->url, e);
 		if (code != CURLE_OK)
 			return http_curl_error(code, s->error, e);
 		if ((int64_t)s->bytes.len != s->last - s->first + 1)

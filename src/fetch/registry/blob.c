@@ -118,7 +118,7 @@ static int fetch_ranges(struct transfer *t, const struct http_response *response
 		.end = size_of(t),
 		.size = t->b->registry->job->request_bytes,
 		.parallel = PARALLEL_RANGES,
-		.forbid_loopback = response->cross_origin && response->remote,
+		.from = response->from,
 		.on_data = on_data,
 		.ctx = t,
 	};
