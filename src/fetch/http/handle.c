@@ -14,7 +14,7 @@
 #include "fetch/http/proxy.h"
 
 #define CONNECT_MS     15000
-#define STALLED_BYTES  256L /* per second; a slower transfer is stalled */
+#define STALLED_BYTES  1024L /* per second; a slower transfer is stalled */
 #define RECEIVE_BUFFER (128L << 10)
 
 static void set_blob(CURL *curl, CURLoption option, const struct buf *b)

@@ -15,7 +15,7 @@ struct http {
 	CURL *curl;
 	CURLM *multi; /* used by ranges.c; NULL: not created yet */
 	const struct certs *certs;
-	int idle_ms;
+	int idle_ms, slow_ms;
 	char error[CURL_ERROR_SIZE];
 };
 

@@ -18,6 +18,7 @@
 
 #include "base/json/value.h"
 #include "base/str.h"
+#include "base/time.h"
 #include "fetch/http/handle.h"
 #include "fetch/http/head.h"
 
@@ -34,6 +35,7 @@ struct hop {
 	bool began;	   /* on_head() was called */
 	bool body_is_full; /* the size limit is reached; the rest is not read */
 	struct http_guard guard;
+	struct pace *pace;
 	int failed; /* error of a callback; else 0 */
 	struct hw_err *e;
 };
@@ -67,11 +69,14 @@ static size_t on_body(char *data, size_t size, size_t n, void *ctx)
 	struct buf *body = &hop->response->body;
 	bool ok = hop->response->status / 100 == 2;
 	size_t len = size * n, max, room;
+	int64_t now = time_now();
 
+	pace_receive(hop->pace, len, now);
 	if (begin_body(hop) < 0)
 		return 0;
 	if (hop->began && hop->request->on_data) {
 		hop->failed = hop->request->on_data(hop->request->ctx, data, len, hop->e);
+		hop->pace->away += time_now() - now;
 		return hop->failed < 0 ? 0 : len;
 	}
 	/* only the start of an error response is stored, for the message in it */
@@ -83,6 +88,18 @@ static size_t on_body(char *data, size_t size, size_t n, void *ctx)
 	hop->body_is_full = len > room;
 	buf_add(body, data, hop->body_is_full ? room : len);
 	return hop->body_is_full ? 0 : len;
+}
+
+/* libcurl calls this at least once a second. A result other than 0 ends the transfer. */
+static int on_progress(void *ctx, curl_off_t total, curl_off_t now, curl_off_t up_total,
+		       curl_off_t up_now)
+{
+	struct hop *hop = ctx;
+
+	(void)total, (void)now, (void)up_total, (void)up_now;
+	if (hop->failed == 0)
+		hop->failed = pace_check(hop->pace, time_now(), hop->http->slow_ms, hop->e);
+	return hop->failed;
 }
 
 /* ---- one hop --------------------------------------------------------------- */
@@ -101,6 +118,9 @@ static int run_hop(struct hop *hop, const char *url, const struct url_origin *or
 	curl_easy_setopt(curl, CURLOPT_HEADERDATA, hop);
 	curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_body);
 	curl_easy_setopt(curl, CURLOPT_WRITEDATA, hop);
+	curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, on_progress);
+	curl_easy_setopt(curl, CURLOPT_XFERINFODATA, hop);
+	curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
 	curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, h->error);
 	code = curl_easy_perform(curl);
 	curl_slist_free_all(headers);
@@ -144,6 +164,7 @@ int http_perform(struct http *h, const struct http_request *request,
 	AUTO(http_response_done) struct http_response response = { 0 };
 	AUTO(url_origin_done) struct url_origin first = { 0 };
 	autofree char *url = str_copy(request->url);
+	struct pace own_pace = { 0 }, *pace = request->pace ? request->pace : &own_pace;
 	enum scope from = request->from;
 	int r;
 
@@ -153,7 +174,9 @@ int http_perform(struct http *h, const struct http_request *request,
 	http_head_reset(&response);
 	for (int i = 0; i <= REDIRECTS_MAX; i++) {
 		AUTO(url_origin_done) struct url_origin origin = { 0 };
-		struct hop hop = { h, request, &response, .guard.from = from, .e = e };
+		struct hop hop = {
+			h, request, &response, .guard.from = from, .pace = pace, .e = e
+		};
 		bool same_origin;
 		char *next;
 
@@ -277,11 +300,13 @@ void http_preload(void)
 		curl_easy_cleanup(curl_easy_init());
 }
 
-struct http *http_new(const struct certs *certs, int idle_ms)
+struct http *http_new(const struct certs *certs, int idle_ms, int slow_ms)
 {
 	struct http *h = mem_new(sizeof(*h));
 
-	*h = (struct http){ .curl = curl_easy_init(), .certs = certs, .idle_ms = idle_ms };
+	*h = (struct http){
+		.curl = curl_easy_init(), .certs = certs, .idle_ms = idle_ms, .slow_ms = slow_ms
+	};
 	if (!h->curl)
 		mem_exhausted();
 	return h;

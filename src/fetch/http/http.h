@@ -10,7 +10,7 @@
  *        -ECOMM and -EUSERS are errors that a retry may fix (http_may_retry()). No system call made
  *        here returns these two. Other temporary errors, such as -EAGAIN, are caused by this
  *        machine.
- *        A response that stalls times out.
+ *        A response that stalls, or is too slow (pace.h), times out.
  *        A struct http belongs to one thread.
  */
 #ifndef FETCH_HTTP_HTTP_H
@@ -26,6 +26,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "fetch/http/certs.h"
+#include "fetch/http/pace.h"
 #include "fetch/http/scope.h"
 
 struct http_response {
@@ -52,6 +53,7 @@ struct http_request {
 	bool has_range;	     /* request only the bytes first to last */
 	int64_t first, last; /* last = -1: to the end */
 	size_t body_max;     /* maximum size of the body, if there is no on_data() */
+	struct pace *pace;   /* of the transfer, which this request is a part of; NULL: all of it */
 	/* Set these to stream the body of a 2xx response instead of storing it. on_head() is called
 	 * once, before on_data(). A negative result stops the transfer. */
 	int (*on_head)(void *ctx, const struct http_response *response, struct hw_err *e);
@@ -65,10 +67,11 @@ int http_global_init(struct hw_err *e); /* must be called before threads start *
 /* Let libcurl load what it needs for its first transfer. Errors are ignored: they occur again, and
  * are reported, when libcurl is used. */
 void http_preload(void);
-struct http *http_new(const struct certs *certs, int idle_ms); /* @certs is borrowed */
+/* @certs is borrowed; @idle_ms: timeout if almost nothing is received; @slow_ms: see pace_check() */
+struct http *http_new(const struct certs *certs, int idle_ms, int slow_ms);
 void http_free(struct http *h);
 /* Send a request and follow redirects. Return: 0, whatever the HTTP status is; the error of
- * on_head() or on_data(); -ECOMM: no connection; -ETIMEDOUT: stalled; -EPROTO: TLS error; -EPERM:
+ * on_head() or on_data(); -ECOMM: no connection; -ETIMEDOUT: stalled or too slow; -EPROTO: TLS error; -EPERM:
  * refused redirect; -ENOKEY: unusable certificate files of the host; -EFBIG: the body is larger
  * than body_max */
 int http_perform(struct http *h, const struct http_request *request,

@@ -43,7 +43,7 @@ static struct connection *acquire_connection(struct registry_source *s)
 		return c;
 	c = mem_new(sizeof(*c));
 	list_init(&c->link);
-	c->http = http_new(s->registry->certs, s->source.job->idle_ms);
+	c->http = http_new(s->registry->certs, s->source.job->idle_ms, s->source.job->slow_ms);
 	return c;
 }
 
