@@ -43,6 +43,7 @@ struct config {
 	char *cgroup_driver;
 	char *stream_address;
 	char *metrics_address;
+	int pulls_per_registry; /* see config_pulls_per_registry() */
 	int long_calls;
 	int drain_timeout; /* seconds */
 	char *log_level, *log_format;
@@ -83,6 +84,7 @@ int config_address(const char *text, struct config_address *ret_address, struct 
 /* The user ID of the process that talks to registries. By default it is the first one of a range that
  * has no entry in passwd when this function is called for the first time. */
 uint32_t config_fetch_uid(const struct config *c);
+unsigned config_pulls_per_registry(const struct config *c);
 /* Parses "USER", "USER:GROUP" or "", names or numbers. If a group is given, its members may connect
  * too. */
 int config_owner(const char *text, struct socket_owner *ret_owner, struct hw_err *e);
