@@ -153,13 +153,12 @@ static int handle_message(struct session *s, const struct job_message *m, struct
 
 static int start_fetch(struct session *s, struct hw_err *e)
 {
-	const char *const argv[] = { s->o->program, NULL };
 	int r = 0;
 
 	s->fetch = s->o->standby && !s->from_standby ? standby_take(s->o->standby) : NULL;
 	s->from_standby = s->fetch != NULL;
 	if (!s->fetch)
-		r = helper_start(&(struct helper_start){ .argv = argv }, &s->fetch, e);
+		r = fetch_start(s->o->program, &s->fetch, e);
 	if (r == 0)
 		r = job_send_table(helper_socket(s->fetch), JOB_JOB, job_fields, s->o->job,
 				   s->o->archive, MESSAGE_MS, e);
