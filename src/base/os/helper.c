@@ -40,7 +40,7 @@ struct helper {
 	struct child *child;
 	struct child_start start;
 	const char **argv;
-	const char **env; /* points to strings of environ */
+	const char **env; /* points to strings of environ and of helper_start.env */
 };
 
 static void close_inherited(struct helper *h)
@@ -136,18 +136,22 @@ static bool is_passed(const char *variable, const char *const *names)
 	return false;
 }
 
-static const char **select_environment(const char *const *names)
+static const char **make_environment(const char *const *wanted)
 {
 	const char **env;
-	size_t n = 0, all = 0;
+	size_t n = 0, max = 1;
 
-	while (environ && environ[all])
-		all++;
-	env = mem_new((all + 1) * sizeof(*env));
-	for (size_t i = 0; i < all; i++)
-		if (is_passed(environ[i], names) ||
-		    (MEM_SANITIZED && is_passed(environ[i], sanitizers)))
-			env[n++] = environ[i];
+	for (char **v = environ; v && *v; v++)
+		max++;
+	for (const char *const *w = wanted; w && *w; w++)
+		max++;
+	env = mem_new(max * sizeof(*env));
+	for (char **v = environ; v && *v; v++)
+		if (is_passed(*v, wanted) || (MEM_SANITIZED && is_passed(*v, sanitizers)))
+			env[n++] = *v;
+	for (const char *const *w = wanted; w && *w; w++)
+		if (strchr(*w, '='))
+			env[n++] = *w;
 	return env;
 }
 
@@ -160,7 +164,7 @@ int helper_start(const struct helper_start *start, struct helper **ret_helper, s
 	if (r < 0)
 		return r;
 	h->argv = copy_argv(start->argv);
-	h->env = select_environment(start->pass);
+	h->env = make_environment(start->env);
 	h->start = (struct child_start){
 		.path = h->argv[0],
 		.argv = h->argv,

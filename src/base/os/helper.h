@@ -30,9 +30,10 @@ struct helper;
 
 struct helper_start {
 	const char *const *argv; /* path of the program, arguments, NULL */
-	/* Names of the environment variables that the program gets, NULL at the end; NULL: none. It
-	 * must not see other variables, which may contain secrets of this process. */
-	const char *const *pass;
+	/* The environment variables that the program gets: NAME for a variable of this process, or
+	 * NAME=VALUE; NULL at the end; NULL: none. It must not see other variables, which may
+	 * contain secrets of this process. */
+	const char *const *env;
 	const int *keep; /* duplicated: the caller may close them */
 	size_t n_keep;	 /* at most HELPER_KEPT_MAX */
 };

@@ -114,7 +114,8 @@ static void program_has_the_kept_descriptors(void **state)
 
 static void program_has_the_passed_variables_only(void **state)
 {
-	static const char *const pass[] = { "TEST_UNSET", "TEST_PASSED", "TEST_EMPTY", NULL };
+	static const char *const env[] = { "TEST_UNSET", "TEST_PASSED", "TEST_EMPTY", "TEST_SET=1",
+					   NULL };
 	const char *const argv[] = { "/bin/sh", "-c",
 				     "tr '\\0' '\\n' </proc/$$/environ | grep -v SAN_OPTIONS",
 				     NULL };
@@ -126,9 +127,9 @@ static void program_has_the_passed_variables_only(void **state)
 	setenv("TEST_PASSED_NOT", "x", 1);
 	setenv("TEST_PASSED", "a=b", 1);
 	setenv("TEST_EMPTY", "", 1);
-	if (helper_start(&(struct helper_start){ .argv = argv, .pass = pass }, &h, &e) < 0)
+	if (helper_start(&(struct helper_start){ .argv = argv, .env = env }, &h, &e) < 0)
 		fail_msg("%s", e.msg);
-	assert_reads(h, helper_socket(h), "TEST_PASSED=a=b\nTEST_EMPTY=\n");
+	assert_reads(h, helper_socket(h), "TEST_PASSED=a=b\nTEST_EMPTY=\nTEST_SET=1\n");
 	assert_socket_closed(h);
 	helper_free(take_ptr(h));
 	h = start_script("tr '\\0' '\\n' </proc/$$/environ | grep -v SAN_OPTIONS; echo end", NULL,

@@ -64,8 +64,8 @@ struct http_request {
 struct http;
 
 int http_global_init(struct hw_err *e); /* must be called before threads start */
-/* Let libcurl load what it needs for its first transfer. Errors are ignored: they occur again, and
- * are reported, when libcurl is used. */
+/* Let libcurl load what it needs for its first transfer; OpenSSL then reads its configuration file.
+ * Errors are ignored: they occur again, and are reported, when libcurl is used. */
 void http_preload(void);
 /* @certs is borrowed; @idle_ms: timeout if almost nothing is received; @slow_ms: see pace_check() */
 struct http *http_new(const struct certs *certs, int idle_ms, int slow_ms);

@@ -35,8 +35,7 @@
 
 #define PROGRESS_MS  200
 #define SIGNAL_TRIES 100
-#define STANDBY_MS   30000	/* lifetime of a standby process: pulls often come in bursts */
-#define KNOWN_MAX    (48 << 10) /* bytes; the job must fit into a socket buffer */
+#define STANDBY_MS   30000 /* lifetime of a standby process: pulls often come in bursts */
 
 struct puller {
 	struct store *store;
@@ -177,23 +176,6 @@ static void publish_result(struct shared_pull *s)
 	pthread_mutex_unlock(&p->lock);
 }
 
-/* Adds documents that are in the store to the job, so that hawser-fetch need not fetch them again:
- * most tags have not changed. */
-static void add_known_documents(struct store *store, struct fetch_job *job)
-{
-	AUTO(store_snapshot_put) const struct store_snapshot *snap = store_snapshot_get(store);
-	AUTO(buf_done) struct buf manifest = { 0 }, config = { 0 };
-	const struct store_image *image = NULL;
-	struct hw_err ignored;
-
-	if (store_snapshot_find(snap, job->reference, &image, &ignored) > 0 &&
-	    store_image_read(store, image->id, &manifest, &config, &ignored) > 0 &&
-	    manifest.len + config.len < KNOWN_MAX) {
-		strings_add(&job->known_documents, manifest.data);
-		strings_add(&job->known_documents, config.data);
-	}
-}
-
 static void *pull_thread(void *arg)
 {
 	struct shared_pull *s = arg;
@@ -208,7 +190,6 @@ static void *pull_thread(void *arg)
 					   .progress = &s->progress };
 	struct incoming *image = NULL;
 
-	add_known_documents(p->store, &s->job);
 	s->code = session_run(&options, &image, &fetch, &s->error);
 	if (s->code == 0)
 		s->code = incoming_store(&image, 1, &s->result, &s->error);

@@ -12,16 +12,28 @@
 
 #include "base/log.h"
 
-/* The only variables that hawser-fetch gets, see hawser-cri(8). */
+/* The only variables that hawser-fetch gets, see hawser-cri(8). libcurl is linked with GnuTLS by way of
+ * librtmp, but does not use it; its initialization would be a tenth of the time to start the
+ * process. */
 static const char *const variables[] = {
-	"http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY",
-	"no_proxy",   "NO_PROXY",   "RES_OPTIONS", "LOCALDOMAIN", NULL,
+	"http_proxy",
+	"HTTP_PROXY",
+	"https_proxy",
+	"HTTPS_PROXY",
+	"all_proxy",
+	"ALL_PROXY",
+	"no_proxy",
+	"NO_PROXY",
+	"RES_OPTIONS",
+	"LOCALDOMAIN",
+	"GNUTLS_NO_IMPLICIT_INIT=1",
+	NULL,
 };
 
 int fetch_start(const char *program, struct helper **ret_fetch, struct hw_err *e)
 {
 	const char *const argv[] = { program, NULL };
-	const struct helper_start start = { .argv = argv, .pass = variables };
+	const struct helper_start start = { .argv = argv, .env = variables };
 
 	return helper_start(&start, ret_fetch, e);
 }
