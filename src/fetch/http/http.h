@@ -53,7 +53,7 @@ struct http_request {
 	bool has_range;	     /* request only the bytes first to last */
 	int64_t first, last; /* last = -1: to the end */
 	size_t body_max;     /* maximum size of the body, if there is no on_data() */
-	struct pace *pace;   /* of the transfer, which this request is a part of; NULL: all of it */
+	struct pace *pace;   /* of the transfer that the request is a part of; or NULL */
 	/* Set these to stream the body of a 2xx response instead of storing it. on_head() is called
 	 * once, before on_data(). A negative result stops the transfer. */
 	int (*on_head)(void *ctx, const struct http_response *response, struct hw_err *e);

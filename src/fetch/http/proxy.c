@@ -54,10 +54,12 @@ static bool matches(const struct url_origin *server, const char *word)
 const char *proxy_find(const struct url_origin *server)
 {
 	const char *list = str_or(variable("no_proxy", "NO_PROXY"), "");
-	const char *proxy = str_equal(server->scheme, "https")
-				    ? variable("https_proxy", "HTTPS_PROXY")
-				    : variable("http_proxy", "HTTP_PROXY");
+	const char *proxy;
 
+	if (str_equal(server->scheme, "https"))
+		proxy = variable("https_proxy", "HTTPS_PROXY");
+	else
+		proxy = variable("http_proxy", "HTTP_PROXY");
 	if (!proxy)
 		proxy = variable("all_proxy", "ALL_PROXY");
 	for (list += strspn(list, SEPARATORS); proxy && *list; list += strspn(list, SEPARATORS)) {

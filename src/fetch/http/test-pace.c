@@ -39,7 +39,7 @@ static void test_minimum(void **state)
 	assert_int_equal(check(&p, 31, &e), -ETIMEDOUT);
 }
 
-/* The required speed falls as the transfer goes on. */
+/* The required speed falls as the transfer continues. */
 static void test_hour(void **state)
 {
 	const int64_t size = INT64_C(3600) * 1000000;
