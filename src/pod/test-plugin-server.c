@@ -14,6 +14,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <spawn.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/resource.h>
@@ -552,13 +553,16 @@ static void children_of_a_killed_process_are_killed(void **state)
 	const struct place *p = *state;
 	AUTO(plugin_server_free) struct plugin_server *s = new_server(p);
 	struct running c = { s, p, "sleeper", { 0 } };
-	pid_t plugin, child;
+	pid_t plugin, child, process;
 
 	write_sleeper(p);
 	start(&c);
 	plugin = read_pid(p, "plugin");
 	child = read_pid(p, "child");
-	kill(parent_of(plugin), SIGKILL);
+	process = plugin; /* its child, or with ThreadSanitizer a child of its child */
+	while (parent_of(process) != find_served(p, false))
+		process = parent_of(process);
+	kill(process, SIGKILL);
 	join(&c);
 	assert_ok(c.out.r, c.out.e);
 	assert_int_equal(c.out.ran.status, SIGKILL);
@@ -611,19 +615,32 @@ static void calls_are_repeated_if_serve_is_killed(void **state)
 	}
 }
 
-/* A daemon that runs a plugin, in a process of its own. */
-static pid_t fork_daemon(const struct place *p, const char *plugin, const char *command,
-			 const char *input)
+/* ---- a daemon in a process of its own --------------------------------------------------- */
+
+/* The arguments of this program if it is that daemon. */
+enum { ARG_DIR = 1, ARG_PLUGIN, ARG_COMMAND, ARG_INPUT, ARGS };
+
+static int run_daemon(char **argv)
 {
-	pid_t pid = fork();
+	struct place p = { 0 };
+	struct plugin_server *s;
 
-	if (pid == 0) {
-		struct plugin_server *s = new_server(p);
+	snprintf(p.bin, sizeof(p.bin), "%s/bin", argv[ARG_DIR]);
+	snprintf(p.state, sizeof(p.state), "%s/state", argv[ARG_DIR]);
+	s = new_server(&p);
+	(void)run(s, &p, argv[ARG_PLUGIN],
+		  (struct options){ .command = argv[ARG_COMMAND], .input = argv[ARG_INPUT] });
+	return 1; /* not reached: the daemon is killed */
+}
 
-		(void)run(s, p, plugin, (struct options){ .command = command, .input = input });
-		_exit(0);
-	}
-	assert_true(pid > 0);
+static pid_t start_daemon(const struct place *p, const char *plugin, const char *command,
+			  const char *input)
+{
+	const char *const argv[] = { "daemon", p->dir, plugin, command, input, NULL };
+	pid_t pid;
+
+	assert_int_equal(
+		posix_spawn(&pid, "/proc/self/exe", NULL, NULL, (char *const *)argv, environ), 0);
 	return pid;
 }
 
@@ -634,7 +651,7 @@ static void plugins_end_with_the_daemon(void **state)
 	struct hw_err e;
 
 	write_sleeper(p);
-	pid = fork_daemon(p, "sleeper", NULL, NULL);
+	pid = start_daemon(p, "sleeper", "ADD", "");
 	plugin = read_pid(p, "plugin");
 	child = read_pid(p, "child");
 	AUTO(plugin_server_free) struct plugin_server *s = new_server(p);
@@ -655,7 +672,7 @@ static void plugins_end_with_the_daemon_without_serve(void **state)
 	struct hw_err e;
 
 	write_sleeper(p);
-	pid = fork_daemon(p, "sleeper", NULL, NULL);
+	pid = start_daemon(p, "sleeper", "ADD", "");
 	plugin = read_pid(p, "plugin");
 	child = read_pid(p, "child");
 	kill(find_served(p, false), SIGKILL);
@@ -675,7 +692,7 @@ static void own_plugin_ends_with_the_daemon(void **state)
 	struct hw_err e;
 	pid_t pid;
 
-	pid = fork_daemon(p, "host-local", "ADD", input);
+	pid = start_daemon(p, "host-local", "ADD", input);
 	wait_until(has_waiter, p);
 	kill(pid, SIGKILL);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
@@ -798,33 +815,36 @@ static void serve_without_descriptors_is_replaced(void **state)
 	}
 }
 
-/* Return: 0, or the line of the first condition that is not true */
-static int call_without_processes(const struct place *p)
+/* As another user, because the limit does not apply to root. */
+static int run_nobody(char **argv)
 {
 	const struct rlimit none = { 0, 0 };
+	struct place p = { 0 };
 	struct plugin_server *s;
 
+	snprintf(p.bin, sizeof(p.bin), "%s/bin", argv[ARG_DIR]);
+	snprintf(p.state, sizeof(p.state), "%s/state", argv[ARG_DIR]);
 	if (setresgid(NOBODY, NOBODY, NOBODY) < 0 || setresuid(NOBODY, NOBODY, NOBODY) < 0)
-		return __LINE__ % 256;
-	s = new_server(p);
-	struct outcome first = run(s, p, "noop", (struct options){ 0 });
-	if (first.r < 0 || prlimit(find_served(p, false), RLIMIT_NPROC, &none, NULL) < 0)
-		return __LINE__ % 256;
-	for (int i = 0; i < 5; i++) {
-		struct outcome next = run(s, p, "noop", (struct options){ 0 });
-
-		if (next.r == -EAGAIN &&
-		    str_equal(next.e.msg, "fork: Resource temporarily unavailable"))
-			return 0;
-		if (next.r < 0)
-			return __LINE__ % 256;
+		return 1;
+	s = new_server(&p);
+	struct outcome out = run(s, &p, "noop", (struct options){ 0 });
+	if (out.r < 0 || prlimit(find_served(&p, false), RLIMIT_NPROC, &none, NULL) < 0)
+		return 2;
+	/* a process may be waiting for the next call already */
+	for (int i = 0; i < 5 && out.r == 0; i++) {
+		outcome_done(&out);
+		out = run(s, &p, "noop", (struct options){ 0 });
 	}
-	return __LINE__ % 256;
+	plugin_server_free(s);
+	return out.r == -EAGAIN && str_equal(out.e.msg, "fork: Resource temporarily unavailable")
+		       ? 0
+		       : 3;
 }
 
 static void call_fails_if_serve_cannot_fork(void **state)
 {
 	const struct place *p = *state;
+	const char *const argv[] = { "nobody", p->dir, NULL };
 	int status = -1;
 	pid_t pid;
 
@@ -832,9 +852,8 @@ static void call_fails_if_serve_cannot_fork(void **state)
 		skip();
 	assert_int_equal(chown(p->state, NOBODY, NOBODY), 0);
 	assert_int_equal(chmod(p->dir, 0755) | chmod(p->bin, 0755), 0);
-	pid = fork();
-	if (pid == 0)
-		_exit(call_without_processes(p));
+	assert_int_equal(
+		posix_spawn(&pid, "/proc/self/exe", NULL, NULL, (char *const *)argv, environ), 0);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
 }
@@ -904,7 +923,18 @@ static void calls_are_counted(void **state)
 		sentence, f, setup, place_teardown, NULL                                           \
 	}
 
-int main(void)
+/* Options of the sanitizers in the programs that the tests start. At the end of a process, the leak
+ * detector forks, and waits forever if that process is killed, as some tests do. Signals that the
+ * sanitizers handle would end a process with a status. */
+static void set_sanitizer_options(const char *variable)
+{
+	autofree char *options = str_printf("%s:detect_leaks=0:handle_segv=0:handle_abort=0",
+					    str_or(getenv(variable), ""));
+
+	setenv(variable, options, 1);
+}
+
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		SERVER_TEST("plugin-server: status, output and errors are those of exec",
@@ -956,5 +986,11 @@ int main(void)
 			    calls_are_counted),
 	};
 
+	if (argc == ARGS)
+		return run_daemon(argv);
+	if (argc == ARG_DIR + 1)
+		return run_nobody(argv);
+	set_sanitizer_options("ASAN_OPTIONS");
+	set_sanitizer_options("TSAN_OPTIONS");
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

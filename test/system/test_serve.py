@@ -48,7 +48,9 @@ class Daemon:
         self.start()
 
     def start(self):
-        self.process = subprocess.Popen([BUILD / "test/served", self.dir, self.plugins, PROGRAM],
+        # The leak detector of ASan forks at the end of a process, and waits forever if that fork is killed.
+        env = {**os.environ, "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"}
+        self.process = subprocess.Popen([BUILD / "test/served", self.dir, self.plugins, PROGRAM], env=env,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def send(self, *lines):
