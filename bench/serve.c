@@ -95,11 +95,11 @@ static int64_t run_probe(const struct bench *b, const struct side *side, int pod
 		str_printf("%s %s %d /run/netns/%s-%s-%d 1", side->probe,
 			   b->del ? "chain-del" : "chain", pod, b->name, side->name, pod);
 	FILE *output = popen(command, "re");
-	long long ns;
+	char line[32] = "";
 
-	if (!output || fscanf(output, "%lld", &ns) != 1 || pclose(output) != 0)
+	if (!output || !fgets(line, sizeof(line), output) || pclose(output) != 0)
 		die(command, "failed");
-	return ns;
+	return strtoll(line, NULL, 10);
 }
 
 static void add_side(struct bench *b, const char *name, const char *plugins,
