@@ -24,7 +24,7 @@
 
 #define LONG_MS	   60000 /* reached only if a test fails */
 #define THREADS	   50
-#define NOBODY	   65534
+#define OTHER_USER 65534
 #define LARGE	   (5 << 20)  /* more than a plugin of ours accepts */
 #define VERY_LARGE (10 << 20) /* more than a message may have */
 
@@ -160,6 +160,18 @@ static pid_t read_pid(const struct place *p, const char *name)
 	return (pid_t)strtol(text, NULL, 10);
 }
 
+/* Replaces a link in the directory of plugins by a copy of hawser-plugin. */
+static void replace_by_copy(const struct place *p, const char *name)
+{
+	autofree char *path = str_printf("%s/%s", p->bin, name);
+	autofree char *real = program();
+	AUTO(buf_done) struct buf bytes = { 0 };
+	struct hw_err e;
+
+	assert_ok(file_read(AT_FDCWD, real, 1 << 30, &bytes, &e), e);
+	assert_ok(file_replace(AT_FDCWD, path, bytes.data, bytes.len, 0755, 0, &e), e);
+}
+
 static bool is_served(const struct place *p, const char *pid)
 {
 	autofree char *want = str_printf("%s/hawser-plugin", p->bin);
@@ -172,7 +184,7 @@ static bool is_served(const struct place *p, const char *pid)
 }
 
 /* Return: the process ID of serve, which is the oldest of its processes, or the youngest of them: the
- * process of the last call, or the one that waits; 0 if there is none */
+ * process of the last call, or the one that waits; 0 if no process is found */
 static pid_t find_served(const struct place *p, bool youngest)
 {
 	DIR *dir = opendir("/proc");
@@ -201,11 +213,9 @@ static pid_t parent_of(pid_t pid)
 	autofree char *path = str_printf("/proc/%d/stat", (int)pid);
 	AUTO(buf_done) struct buf text = { 0 };
 	struct hw_err e;
-	int parent;
 
 	assert_ok(file_read(AT_FDCWD, path, 4096, &text, &e), e);
-	assert_int_equal(sscanf(strrchr(text.data, ')'), ") %*c %d", &parent), 1);
-	return parent;
+	return (pid_t)strtol(strrchr(text.data, ')') + strlen(") S "), NULL, 10);
 }
 
 /* A call in a thread of its own. */
@@ -336,7 +346,7 @@ static void own_plugins_are_not_executed(void **state)
 	assert_int_equal(own.r, 0);
 	assert_string_equal(own.ran.errors, "");
 	/* a copy is another file, whatever it contains */
-	assert_int_equal(system(copy), 0);
+	replace_by_copy(p, "noop");
 	AUTO(outcome_done) struct outcome other = run(s, p, "noop", o);
 	assert_int_equal(other.r, 0);
 	assert_string_equal(other.ran.output, own.ran.output);
@@ -437,16 +447,41 @@ static char *host_local_config(const struct place *p)
 			  p->dir);
 }
 
+static bool has_lock_open(const struct place *p, const char *pid)
+{
+	autofree char *lock = str_printf("%s/leases/net/lock", p->dir);
+	autofree char *path = str_printf("/proc/%s/fd", pid);
+	DIR *dir = opendir(path);
+	bool found = false;
+
+	for (const struct dirent *entry; dir && (entry = readdir(dir)) != NULL;) {
+		char target[512] = "";
+
+		if (readlinkat(dirfd(dir), entry->d_name, target, sizeof(target) - 1) > 0)
+			found |= str_equal(target, lock);
+	}
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
+/* Return: the process of a call that has the lock open, 0 if there is no such process yet */
+static pid_t find_waiter(const struct place *p)
+{
+	DIR *dir = opendir("/proc");
+	pid_t found = 0;
+
+	assert_non_null(dir);
+	for (const struct dirent *entry; (entry = readdir(dir)) != NULL;)
+		if (is_served(p, entry->d_name) && has_lock_open(p, entry->d_name))
+			found = (pid_t)strtol(entry->d_name, NULL, 10);
+	closedir(dir);
+	return found;
+}
+
 static bool has_waiter(const void *p)
 {
-	const struct place *place = p;
-	autofree char *held =
-		str_printf("grep -q 'FLOCK.*WRITE' /proc/locks && "
-			   "ls -l /proc/*/fd 2>/dev/null | grep -c %s/leases/net/lock |"
-			   " grep -q '[2-9]'",
-			   place->dir);
-
-	return system(held) == 0;
+	return find_waiter(p) != 0;
 }
 
 static void own_plugin_that_waits_is_killed(void **state)
@@ -510,19 +545,6 @@ static void daemon_that_a_plugin_leaves_survives(void **state)
 
 /* ---- processes that are killed --------------------------------------------------------- */
 
-/* Kills the process of a call that has the file open. */
-static void kill_waiter(const struct place *p, int number)
-{
-	for (pid_t pid = find_served(p, false) + 1; pid <= find_served(p, true); pid++) {
-		autofree char *has_file =
-			str_printf("ls -l /proc/%d/fd 2>/dev/null | grep -q %s/leases/net/lock",
-				   (int)pid, p->dir);
-
-		if (system(has_file) == 0)
-			kill(pid, number);
-	}
-}
-
 static void killed_plugin_is_reported(void **state)
 {
 	static const int signals[] = { SIGKILL, SIGSEGV, SIGABRT };
@@ -538,7 +560,7 @@ static void killed_plugin_is_reported(void **state)
 
 		start(&c);
 		wait_until(has_waiter, p);
-		kill_waiter(p, signals[i]);
+		kill(find_waiter(p), signals[i]);
 		join(&c);
 		assert_ok(c.out.r, c.out.e);
 		assert_true(WIFSIGNALED(c.out.ran.status));
@@ -736,9 +758,6 @@ static void replaced_program_is_used(void **state)
 	const struct place *p = *state;
 	AUTO(plugin_server_free) struct plugin_server *s = new_server(p);
 	struct running c = { s, p, "waiter", { 0 } };
-	autofree char *replace =
-		str_printf("cp -L %s/hawser-plugin %s/new && mv %s/new %s/hawser-plugin", p->bin,
-			   p->bin, p->bin, p->bin);
 	pid_t old, new;
 
 	place_plugin(
@@ -747,7 +766,7 @@ static void replaced_program_is_used(void **state)
 	start(&c);
 	(void)read_pid(p, "plugin");
 	old = find_served(p, false);
-	assert_int_equal(system(replace), 0);
+	replace_by_copy(p, "hawser-plugin");
 	AUTO(outcome_done) struct outcome out = run(s, p, "noop", (struct options){ 0 });
 	assert_ok(out.r, out.e);
 	new = find_served(p, true);
@@ -816,7 +835,7 @@ static void serve_without_descriptors_is_replaced(void **state)
 }
 
 /* As another user, because the limit does not apply to root. */
-static int run_nobody(char **argv)
+static int run_as_other_user(char **argv)
 {
 	const struct rlimit none = { 0, 0 };
 	struct place p = { 0 };
@@ -824,7 +843,8 @@ static int run_nobody(char **argv)
 
 	snprintf(p.bin, sizeof(p.bin), "%s/bin", argv[ARG_DIR]);
 	snprintf(p.state, sizeof(p.state), "%s/state", argv[ARG_DIR]);
-	if (setresgid(NOBODY, NOBODY, NOBODY) < 0 || setresuid(NOBODY, NOBODY, NOBODY) < 0)
+	if (setresgid(OTHER_USER, OTHER_USER, OTHER_USER) < 0 ||
+	    setresuid(OTHER_USER, OTHER_USER, OTHER_USER) < 0)
 		return 1;
 	s = new_server(&p);
 	struct outcome out = run(s, &p, "noop", (struct options){ 0 });
@@ -844,13 +864,13 @@ static int run_nobody(char **argv)
 static void call_fails_if_serve_cannot_fork(void **state)
 {
 	const struct place *p = *state;
-	const char *const argv[] = { "nobody", p->dir, NULL };
+	const char *const argv[] = { "other-user", p->dir, NULL };
 	int status = -1;
 	pid_t pid;
 
 	if (geteuid() != 0)
 		skip();
-	assert_int_equal(chown(p->state, NOBODY, NOBODY), 0);
+	assert_int_equal(chown(p->state, OTHER_USER, OTHER_USER), 0);
 	assert_int_equal(chmod(p->dir, 0755) | chmod(p->bin, 0755), 0);
 	assert_int_equal(
 		posix_spawn(&pid, "/proc/self/exe", NULL, NULL, (char *const *)argv, environ), 0);
@@ -989,7 +1009,7 @@ int main(int argc, char **argv)
 	if (argc == ARGS)
 		return run_daemon(argv);
 	if (argc == ARG_DIR + 1)
-		return run_nobody(argv);
+		return run_as_other_user(argv);
 	set_sanitizer_options("ASAN_OPTIONS");
 	set_sanitizer_options("TSAN_OPTIONS");
 	return cmocka_run_group_tests(tests, NULL, NULL);
