@@ -48,6 +48,7 @@
 #include "base/os/pass-fd.h"
 #include "base/time.h"
 #include "cni/plugin/program.h"
+#include "cni/plugin/record.h"
 #include "cni/runtime/exec.h"
 #include "cni/serve-message.h"
 
@@ -400,6 +401,7 @@ static int serve_init(struct serve *s, struct hw_err *e)
 	helper_reset_oom_score();
 	child_raise_files(FILES_WANTED);
 	program_init();
+	(void)record_boot_id(); /* read once for all calls */
 	if (send(HELPER_SOCKET, "r", 1, MSG_NOSIGNAL) < 0)
 		return err_set(e, -errno, "send to the daemon");
 	return 0;

@@ -145,7 +145,8 @@ static bool find_file(const char *path, struct file_id *ret_file)
 {
 	struct stat st;
 
-	if (stat(path, &st) < 0 || !S_ISREG(st.st_mode) || access(path, X_OK) < 0)
+	if (stat(path, &st) < 0 || !S_ISREG(st.st_mode) ||
+	    !(st.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH)))
 		return false;
 	*ret_file = (struct file_id){ st.st_dev, st.st_ino };
 	return true;
