@@ -502,6 +502,44 @@ static void own_plugin_that_waits_is_killed(void **state)
 	close(lock);
 }
 
+/* The process that waits for a call has serve's socket as standard input. */
+static bool has_waiting_process(const void *p)
+{
+	pid_t youngest = find_served(p, true);
+	autofree char *path = str_printf("/proc/%d/fd/0", (int)youngest);
+	char target[64] = "";
+
+	return youngest != find_served(p, false) &&
+	       readlink(path, target, sizeof(target) - 1) > 0 && str_starts(target, "socket:");
+}
+
+/* Nothing that the deadline could kill has started, and nothing starts later. */
+static void deadline_applies_to_a_stopped_serve(void **state)
+{
+	const struct place *p = *state;
+	AUTO(plugin_server_free) struct plugin_server *s = new_server(p);
+	pid_t stopped[2];
+
+	place_plugin(p, "toucher", "touch $D/touched");
+	AUTO(outcome_done) struct outcome first = run(s, p, "noop", (struct options){ 0 });
+	assert_ok(first.r, first.e);
+	wait_until(has_waiting_process, p);
+	stopped[0] = find_served(p, false);
+	stopped[1] = find_served(p, true);
+	kill(stopped[0], SIGSTOP);
+	kill(stopped[1], SIGSTOP);
+	AUTO(outcome_done)
+	struct outcome late = run(s, p, "toucher", (struct options){ .timeout_ms = 50 });
+	assert_int_equal(late.r, -ETIMEDOUT);
+	kill(stopped[0], SIGCONT);
+	kill(stopped[1], SIGCONT);
+	wait_until(is_dead, &stopped[1]); /* it has read the request */
+	assert_false(place_has(p, "touched"));
+	AUTO(outcome_done) struct outcome next = run(s, p, "toucher", (struct options){ 0 });
+	assert_ok(next.r, next.e);
+	assert_true(place_has(p, "touched"));
+}
+
 static void plugin_that_prints_without_end_is_killed(void **state)
 {
 	const struct place *p = *state;
@@ -969,6 +1007,8 @@ int main(int argc, char **argv)
 		SERVER_TEST("plugin-server: a call can be cancelled", call_can_be_cancelled),
 		SERVER_TEST("plugin-server: a plugin of hawser-plugin can be cancelled",
 			    own_plugin_that_waits_is_killed),
+		SERVER_TEST("plugin-server: a deadline applies also if serve is stopped",
+			    deadline_applies_to_a_stopped_serve),
 		SERVER_TEST("plugin-server: a plugin that prints without end is killed",
 			    plugin_that_prints_without_end_is_killed),
 		SERVER_TEST("plugin-server: a daemon that a plugin leaves behind survives",
