@@ -42,6 +42,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "base/os/boot.h"
 #include "base/os/child.h"
 #include "base/os/file.h"
 #include "base/os/helper.h"
@@ -401,7 +402,7 @@ static int serve_init(struct serve *s, struct hw_err *e)
 	helper_reset_oom_score();
 	child_raise_files(FILES_WANTED);
 	program_init();
-	(void)record_boot_id(); /* read once for all calls */
+	(void)boot_id(); /* read once for all calls */
 	if (send(HELPER_SOCKET, "r", 1, MSG_NOSIGNAL) < 0)
 		return err_set(e, -errno, "send to the daemon");
 	return 0;
