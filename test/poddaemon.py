@@ -326,15 +326,14 @@ def remove_pods(daemon):
     wait_until(lambda: not daemon.leftovers(), lambda: "%s\n%s" % (daemon.leftovers(), daemon.log()))
 
 
-@pytest.fixture
-def pods(tmp_path):
-    """A function that creates a PodDaemon and starts it."""
+def daemons_of(kind, tmp_path):
+    """For fixtures: a function that creates daemons of a class and starts them."""
     daemons = []
 
     def make(*flags, name="one", start=True, **more):
         directory = tmp_path / name
         directory.mkdir(exist_ok=True)
-        daemon = PodDaemon(directory, *flags, **more)
+        daemon = kind(directory, *flags, **more)
         daemons.append(daemon)
         return daemon.start() if start else daemon
 
@@ -352,6 +351,12 @@ def pods(tmp_path):
                 daemon.kill()
         for daemon in daemons:
             subprocess.run(["ip", "link", "delete", daemon.bridge], stderr=subprocess.DEVNULL)
+
+
+@pytest.fixture
+def pods(tmp_path):
+    """A function that creates a PodDaemon and starts it."""
+    yield from daemons_of(PodDaemon, tmp_path)
 
 
 def in_threads(*functions):
