@@ -45,6 +45,7 @@ class ContainerClient(Client):
     def __init__(self, daemon):
         super().__init__(daemon.socket)
         self.logs = daemon.logs
+        self.outputs = 0
 
     def pod(self, name="a", **more):
         """Create a pod whose containers have logs. Returns its ID."""
@@ -80,6 +81,8 @@ class ContainerClient(Client):
 
     def output(self, pod, script, **more):
         """Run a shell script in a container. Returns the lines that it has printed, after it has succeeded."""
+        self.outputs += 1
+        more.setdefault("log_path", "output%d.log" % self.outputs)
         status = self.run_to_end(pod, ["/bin/sh", "-c", script], **more)
         lines = self.printed(status.id)
         assert status.exit_code == 0, (status, lines)
