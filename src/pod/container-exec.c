@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pod/container-exec.c - commands in containers, and their logs
+ * pod/container-exec.c - commands in running containers; their logs and limits
  */
 #include <errno.h>
 
 #include "base/str.h"
+#include "oci/run/update.h"
+#include "oci/spec/limits.h"
 #include "oci/spec/spec.h"
 #include "pod/container.h"
 
@@ -63,4 +65,52 @@ int containers_reopen_log(struct pods *p, const char *id, int64_t deadline, stru
 		return err_text(e, -EPERM, "container %s has no log", c->o.id);
 	bundle = container_dir(p, c->o.id);
 	return monitor_reopen_log(bundle, c->log, deadline, e);
+}
+
+/* ---- limits ------------------------------------------------------------------------- */
+
+static int update(struct container *c, const struct oci_resources *update, int64_t deadline,
+		  struct hw_err *e)
+{
+	enum container_state state = container_get_state(c);
+	AUTO(shared_unref) const struct container_limits *next = NULL;
+	AUTO(resources_done) struct oci_resources merged = { 0 };
+	AUTO(spec_limits_done) struct oci_limits limits = { 0 };
+	autofree char *cgroup = container_cgroup(c);
+	struct runtime runtime;
+	int r;
+
+	if (state != CONTAINER_CREATED && state != CONTAINER_RUNNING)
+		return err_text(e, -EPERM, "container %s is %s", c->o.id,
+				container_state_name(state));
+	/* the limits change only here, by the owner */
+	resources_merge(&c->limits->resources, update, &merged);
+	r = spec_limits_init(&limits, &merged, c->pods->options.host, e);
+	if (r < 0)
+		return err_ctx(e, "linux");
+	container_runtime(c, &runtime);
+	r = update_limits(&runtime, c->pods->options.cgroups, cgroup, c->o.id, &limits, deadline,
+			  e);
+	if (r < 0)
+		return r;
+	next = container_limits_new(&merged);
+	return container_set_limits(c, next, e);
+}
+
+int containers_update(struct pods *p, const char *id, const struct oci_resources *resources,
+		      int64_t deadline, struct hw_err *e)
+{
+	AUTO(shared_unref) struct container *c = NULL;
+	int r = 1;
+
+	c = object_get(&p->containers, id);
+	if (c && c->spec)
+		r = object_begin(&c->o, deadline, e);
+	if (r == 1)
+		return err_text(e, -ENODATA, "no container %.80s", id);
+	if (r < 0)
+		return r;
+	r = update(c, resources, deadline, e);
+	object_end(&c->o);
+	return r;
 }

@@ -90,11 +90,12 @@ enum {
 	COLUMN_UID,
 	COLUMN_GID,
 	COLUMN_GROUPS,
+	COLUMN_LIMITS,
 };
 
 #define COLUMNS                                                                                    \
 	"id, pod, state, created_at, started_at, finished_at, exit_code, oom, reason, message,"    \
-	" spec, image_id, image_ref, layers, log, stop_signal, uid, gid, groups"
+	" spec, image_id, image_ref, layers, log, stop_signal, uid, gid, groups, limits"
 
 static int fill(struct container *c, struct db_query *q, struct hw_err *e)
 {
@@ -118,7 +119,10 @@ static int fill(struct container *c, struct db_query *q, struct hw_err *e)
 	c->stop_signal = (int)db_int(q, COLUMN_SIGNAL);
 	c->uid = (uint32_t)db_int(q, COLUMN_UID);
 	c->gid = (uint32_t)db_int(q, COLUMN_GID);
-	r = decode_strings(db_text(q, COLUMN_LAYERS), &c->layers, e);
+	shared_unref(take_ptr(c->limits));
+	r = container_limits_decode(db_text(q, COLUMN_LIMITS), &c->limits, e);
+	if (r == 0)
+		r = decode_strings(db_text(q, COLUMN_LAYERS), &c->layers, e);
 	return r < 0 ? r : decode_groups(db_text(q, COLUMN_GROUPS), &c->groups, e);
 }
 
@@ -170,12 +174,12 @@ int container_state_insert(struct container *c, struct hw_err *e)
 	pthread_mutex_lock(&p->write_lock);
 	r = db_run(p->db,
 		   "INSERT INTO containers (" COLUMNS ")"
-		   " VALUES (?, ?, ?, ?, 0, 0, 0, 0, '', '', ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		   " VALUES (?, ?, ?, ?, 0, 0, 0, 0, '', '', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 		   DB_VALUES(DB_TEXT(c->o.id), DB_TEXT(c->pod->o.id), DB_INT(c->status.state),
 			     DB_INT(c->created_at), DB_TEXT(c->spec->text), DB_TEXT(c->image_id),
 			     DB_TEXT(c->image_ref), DB_TEXT(layers), DB_TEXT(str_or(c->log, "")),
 			     DB_INT(c->stop_signal), DB_INT(c->uid), DB_INT(c->gid),
-			     DB_TEXT(groups)),
+			     DB_TEXT(groups), DB_TEXT(c->limits->text)),
 		   e);
 	if (r == 0)
 		container_publish(c);
@@ -208,12 +212,15 @@ int container_state_change(struct container *c,
 			   struct hw_err *e)
 {
 	struct pods *p = c->pods;
+	enum container_state before;
 	int r = 0;
 
 	pthread_mutex_lock(&p->write_lock);
+	before = c->status.state;
 	if (change(&c->status, ctx)) {
 		r = update_row(c, e);
 		container_publish(c);
+		event_container_changed(c, before);
 	}
 	pthread_mutex_unlock(&p->write_lock);
 	/* wake operations that wait for this change */
@@ -221,6 +228,21 @@ int container_state_change(struct container *c,
 	pthread_cond_broadcast(&c->o.changed);
 	pthread_mutex_unlock(&c->o.table->lock);
 	return r < 0 ? err_ctx(e, "store the state of container %s", c->o.id) : 0;
+}
+
+int container_set_limits(struct container *c, const struct container_limits *limits,
+			 struct hw_err *e)
+{
+	struct pods *p = c->pods;
+	int r;
+
+	pthread_mutex_lock(&p->write_lock);
+	shared_unref(c->limits);
+	c->limits = shared_ref(limits);
+	r = update_row(c, e);
+	container_publish(c);
+	pthread_mutex_unlock(&p->write_lock);
+	return r < 0 ? err_ctx(e, "store the limits of container %s", c->o.id) : 0;
 }
 
 static bool change_state(struct container_status *status, void *ctx)
@@ -251,8 +273,10 @@ int container_state_delete(struct container *c, struct hw_err *e)
 
 	pthread_mutex_lock(&p->write_lock);
 	r = db_run(p->db, "DELETE FROM containers WHERE id = ?", DB_VALUES(DB_TEXT(c->o.id)), e);
-	if (r == 0)
+	if (r == 0) {
 		object_remove(&c->o);
+		event_container_deleted(c);
+	}
 	pthread_mutex_unlock(&p->write_lock);
 	return r < 0 ? err_ctx(e, "delete container %s from the database", c->o.id) : 0;
 }

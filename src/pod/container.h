@@ -32,6 +32,7 @@ struct container {
 
 	/* protected by pods->write_lock */
 	struct container_status status;
+	const struct container_limits *limits; /* NULL: lost */
 
 	/* protected by table->lock */
 	int64_t kill_at;      /* when a running stop kills the container; 0: no stop runs */
@@ -55,6 +56,10 @@ char *container_rootfs(const struct pods *p, const char *id); /* mount of the ro
 char *container_cgroup(const struct container *c);
 /* The OCI runtime of the container's pod. */
 void container_runtime(const struct container *c, struct runtime *ret);
+/* Return: a reference, to be dropped with shared_unref() */
+const struct container_limits *container_limits_new(const struct oci_resources *resources);
+int container_limits_decode(const char *text, const struct container_limits **ret_limits,
+			    struct hw_err *e);
 /* Keeps the first process. Return: 0, also if it has ended */
 int container_set_process(struct container *c, int pid, struct hw_err *e);
 void container_drop_process(struct container *c); /* when it has ended */
@@ -72,11 +77,19 @@ int container_state_insert(struct container *c, struct hw_err *e);
 int container_state_change(struct container *c,
 			   bool (*change)(struct container_status *status, void *ctx), void *ctx,
 			   struct hw_err *e);
+/* Stores new limits and publishes them. */
+int container_set_limits(struct container *c, const struct container_limits *limits,
+			 struct hw_err *e);
 /* Changes the state. */
 int container_set_state(struct container *c, enum container_state state, struct hw_err *e);
 enum container_state container_get_state(struct container *c); /* of a published container */
 /* Deletes the row of a container, and the container from the table. */
 int container_state_delete(struct container *c, struct hw_err *e);
+
+/* ---- event.c ------------------------------------------------------------------------ */
+/* As event_pod_changed(). */
+void event_container_changed(struct container *c, enum container_state before);
+void event_container_deleted(struct container *c);
 
 /* ---- container-image.c -------------------------------------------------------------- */
 /* Finds the image of a container and holds its layers. *ret_config is freed by the caller. Return: 0;

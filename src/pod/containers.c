@@ -4,6 +4,7 @@
  */
 #include "pod/containers.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/json/field.h"
 #include "base/str.h"
 #include "pod/container.h"
 
@@ -73,6 +75,7 @@ static void container_free(void *object)
 	free(c->log);
 	free(c->groups.v);
 	free(c->status.message);
+	shared_unref(c->limits);
 	shared_unref(c->main);
 	free(c);
 }
@@ -87,8 +90,49 @@ struct container *container_new(struct pods *p, const char *id, struct pod *pod,
 	c->pods = p;
 	c->pod = pod ? shared_ref(pod) : NULL;
 	c->spec = spec ? shared_ref(spec) : NULL;
+	c->limits = spec ? container_limits_new(&spec->resources) : NULL;
 	c->status.reason = "";
 	return c;
+}
+
+/* ---- limits ------------------------------------------------------------------------- */
+
+static void limits_free(void *object)
+{
+	struct container_limits *limits = object;
+
+	resources_done(&limits->resources);
+	free(limits->text);
+	free(limits);
+}
+
+int container_limits_decode(const char *text, const struct container_limits **ret_limits,
+			    struct hw_err *e)
+{
+	struct container_limits *limits = mem_new(sizeof(*limits));
+	int r;
+
+	shared_init(&limits->shared, limits_free);
+	limits->text = str_copy(text);
+	r = hw_field_decode(oci_resources_fields, text, strlen(text), &limits->resources, e);
+	if (r < 0) {
+		shared_unref(limits);
+		return r;
+	}
+	*ret_limits = limits;
+	return 0;
+}
+
+const struct container_limits *container_limits_new(const struct oci_resources *resources)
+{
+	autofree char *text = hw_field_encode(oci_resources_fields, resources, 0);
+	const struct container_limits *limits;
+	struct hw_err e;
+	int r;
+
+	r = container_limits_decode(text, &limits, &e);
+	assert(r == 0);
+	return limits;
 }
 
 /* ---- the first process -------------------------------------------------------------- */
@@ -157,6 +201,7 @@ static void view_free(void *object)
 	struct container_view *view = object;
 
 	shared_unref(view->spec);
+	shared_unref(view->limits);
 	free(view->status.message);
 	free(view->image_id);
 	free(view->image_ref);
@@ -189,6 +234,7 @@ void container_publish(struct container *c)
 		view->status.started_at = 0;
 	view->created_at = c->created_at;
 	view->spec = c->spec ? shared_ref(c->spec) : NULL;
+	view->limits = c->limits ? shared_ref(c->limits) : NULL;
 	view->image_id = str_copy(str_or(c->image_id, ""));
 	view->image_ref = str_copy(str_or(c->image_ref, ""));
 	view->log = str_copy(str_or(c->log, ""));

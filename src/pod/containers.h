@@ -57,6 +57,10 @@ int containers_stop(struct pods *p, const char *id, int64_t grace_s, int64_t dea
 /* Kills the container if necessary. Return: 0 also if it does not exist */
 int containers_remove(struct pods *p, const char *id, unsigned flags, int64_t deadline,
 		      struct hw_err *e);
+/* Changes limits of a container that was created or runs: all of them, or none. Those that are not set in
+ * @update stay as they are. */
+int containers_update(struct pods *p, const char *id, const struct oci_resources *update,
+		      int64_t deadline, struct hw_err *e);
 /* Starts a new log file, after the old one was renamed. */
 int containers_reopen_log(struct pods *p, const char *id, int64_t deadline, struct hw_err *e);
 /* Runs a command: see exec_sync(). */
@@ -94,15 +98,24 @@ struct container_status {
 };
 
 /* Immutable. */
+struct container_limits {
+	struct shared shared;
+	struct oci_resources resources;
+	char *text; /* for the database: JSON */
+};
+
+/* Immutable. */
 struct container_view {
 	struct object_view o; /* .id */
 	char pod[OBJECT_ID];  /* ID of the pod; "": lost */
 	struct container_status status;
 	int64_t created_at;		   /* ns since 1970 */
 	const struct container_spec *spec; /* NULL: lost */
-	char *image_id, *image_ref;	   /* ID; name with digest, or the ID */
-	char *log;			   /* path of the log; "": none */
-	int pid;			   /* first process; 0: none */
+	/* The limits as they are now: those of the spec, changed by updates. NULL: lost */
+	const struct container_limits *limits;
+	char *image_id, *image_ref; /* ID; name with digest, or the ID */
+	char *log;		    /* path of the log; "": none */
+	int pid;		    /* first process; 0: none */
 	int stop_signal;
 	uint32_t uid, gid;
 	struct hw_list groups; /* uint32_t: supplemental groups */

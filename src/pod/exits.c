@@ -4,7 +4,8 @@
  *
  * How:   one thread waits for two kinds of events. inotify reports an exit code that conmon has written to
  *        STATE/exits. A descriptor for each conmon reports its end: usually the exit code is known by then;
- *        if not, conmon was killed, and the container, whose output has no reader any more, is killed, too.
+ *        if not, conmon was killed, and the container, whose output has no reader any more, is killed by
+ *        finish.c.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +16,7 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
+#include "base/list.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/os/thread.h"
@@ -24,17 +26,19 @@
 
 #define EVENTS	       64
 #define MONITOR_KILLED 255 /* exit code of a container whose own is not known */
-#define KILL_MS	       30000
 
 struct exits {
 	struct pods *pods;
 	int epoll, inotify, stop;
+	pthread_mutex_t lock; /* protects the list */
+	struct list watches;  /* struct watch */
 	pthread_t thread;
 	bool running;
 };
 
 /* A monitor that is watched; its address is the data of the epoll event. */
 struct watch {
+	struct list link;
 	struct container *container; /* a reference */
 	int pidfd;
 };
@@ -110,25 +114,25 @@ void exits_collect(struct container *c)
 
 /* ---- the thread --------------------------------------------------------------------- */
 
+static void watch_free(struct exits *x, struct watch *w)
+{
+	pthread_mutex_lock(&x->lock);
+	list_remove(&w->link);
+	pthread_mutex_unlock(&x->lock);
+	shared_unref(w->container);
+	mem_close_fd(&w->pidfd); /* epoll forgets it, too */
+	free(w);
+}
+
+/* finish.c kills what is left of the container's processes: that may take long. */
 static void on_monitor_end(struct exits *x, struct watch *w)
 {
-	autofree char *cgroup = NULL;
-	struct hw_err e;
+	char why[] = "conmon has ended unexpectedly";
 
-	epoll_ctl(x->epoll, EPOLL_CTL_DEL, w->pidfd, NULL);
-	if (!read_exit(w->container)) {
-		char why[] = "conmon has ended unexpectedly";
-
-		cgroup = container_cgroup(w->container);
-		if (cgroup_kill(x->pods->options.cgroups, cgroup, time_deadline(KILL_MS), &e) < 0)
-			log_event(LOG_ERROR, "kill a container without a monitor", "container",
-				  w->container->o.id, "error", e.msg, NULL);
+	if (!read_exit(w->container))
 		note_unknown_exit(w->container, why);
-	}
-	finisher_add(&w->container->o, 0); /* what is left of its processes */
-	shared_unref(w->container);
-	mem_close_fd(&w->pidfd);
-	free(w);
+	finisher_add(&w->container->o, 0);
+	watch_free(x, w);
 }
 
 static void on_exit_file(struct exits *x, const char *id)
@@ -194,15 +198,16 @@ static int add_fd(struct exits *x, int fd, void *data, struct hw_err *e)
 int exits_watch(struct container *c, struct monitor *m, struct hw_err *e)
 {
 	struct watch *w = mem_new(sizeof(*w));
+	struct exits *x = c->pods->exits;
 	int r;
 
-	*w = (struct watch){ shared_ref(c), take_fd(m->pidfd) };
-	r = add_fd(c->pods->exits, w->pidfd, w, e);
-	if (r < 0) {
-		shared_unref(c);
-		mem_close_fd(&w->pidfd);
-		free(w);
-	}
+	*w = (struct watch){ .container = shared_ref(c), .pidfd = take_fd(m->pidfd) };
+	pthread_mutex_lock(&x->lock);
+	list_append(&x->watches, &w->link);
+	pthread_mutex_unlock(&x->lock);
+	r = add_fd(x, w->pidfd, w, e);
+	if (r < 0)
+		watch_free(x, w);
 	return r;
 }
 
@@ -213,9 +218,11 @@ int exits_open(struct pods *p, struct hw_err *e)
 	int r;
 
 	*x = (struct exits){ .pods = p,
+			     .lock = PTHREAD_MUTEX_INITIALIZER,
 			     .epoll = epoll_create1(EPOLL_CLOEXEC),
 			     .inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK),
 			     .stop = eventfd(0, EFD_CLOEXEC) };
+	list_init(&x->watches);
 	p->exits = x;
 	if (x->epoll < 0 || x->inotify < 0 || x->stop < 0)
 		return err_set(e, -errno, "watch containers");
@@ -240,6 +247,9 @@ void exits_close(struct pods *p)
 		eventfd_write(x->stop, 1);
 		pthread_join(x->thread, NULL);
 	}
+	list_for_each_safe(struct watch, w, &x->watches, link)
+		watch_free(x, w);
+	pthread_mutex_destroy(&x->lock);
 	mem_close_fd(&x->epoll);
 	mem_close_fd(&x->inotify);
 	mem_close_fd(&x->stop);

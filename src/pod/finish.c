@@ -32,8 +32,8 @@ static int finish_pod(struct pod *pod, struct hw_err *e)
 	return 0;
 }
 
-/* A start that was interrupted is repeated. Processes that a container has started may outlive it in a PID
- * namespace that it shares. */
+/* A start that was interrupted is repeated. Processes may outlive a container that has ended: in a PID
+ * namespace that it shares, or if its monitor was killed. */
 static int finish_container(struct container *c, struct hw_err *e)
 {
 	enum container_state state = container_get_state(c);
@@ -42,7 +42,7 @@ static int finish_container(struct container *c, struct hw_err *e)
 		return container_remove(c, 0, e);
 	if (state == CONTAINER_CREATED && c->status.started_at)
 		return container_start(c, e);
-	if (state == CONTAINER_EXITED && c->spec->security.namespaces.pid != POD_MODE_CONTAINER)
+	if (state == CONTAINER_EXITED)
 		return container_kill(c, time_deadline(KILL_MS), e);
 	return 0;
 }

@@ -61,6 +61,7 @@ struct pods {
 	struct object_table containers; /* struct container */
 	char *runtime_root;		/* state of the OCI runtime */
 	struct exits *exits;
+	struct events *events;
 
 	struct finisher finisher;
 };
@@ -88,6 +89,11 @@ int state_insert(struct pod *pod, struct hw_err *e);
 int state_change(struct pod *pod, enum pod_state state, struct hw_err *e);
 /* Deletes the row of a pod, and the pod from the index. */
 int state_delete(struct pod *pod, struct hw_err *e);
+
+/* ---- event.c ------------------------------------------------------------------------ */
+/* Adds the events of a change that was committed; the caller holds write_lock. */
+void event_pod_changed(struct pod *pod, enum pod_state before);
+void event_pod_deleted(struct pod *pod);
 
 /* ---- stop.c ------------------------------------------------------------------------- */
 /* The caller owns the pod. Both continue what an earlier attempt has left. @flags: PODS_FORCE */

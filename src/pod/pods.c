@@ -17,6 +17,7 @@
 #include "base/str.h"
 #include "base/time.h"
 #include "pod/container.h"
+#include "pod/events.h"
 #include "pod/namespaces.h"
 
 const char *pod_state_name(enum pod_state state)
@@ -116,6 +117,11 @@ void pod_publish(struct pod *pod)
 	object_publish(&pod->o, &pod_view_new(pod)->o);
 }
 
+struct events *pods_events(struct pods *p)
+{
+	return p->events;
+}
+
 const struct pods_view *pods_view(struct pods *p)
 {
 	return (const void *)object_list(&p->pods);
@@ -188,6 +194,7 @@ int pods_open(const struct pods_options *options, struct pods **ret_pods, struct
 	pthread_mutex_init(&p->write_lock, NULL);
 	object_table_init(&p->pods, p);
 	object_table_init(&p->containers, p);
+	p->events = events_new();
 	finisher_init(&p->finisher);
 	p->runtime_root = str_printf("%s/crun", p->state);
 	r = make_directories(p, e);
@@ -218,6 +225,7 @@ void pods_close(struct pods *p)
 	exits_close(p);
 	finisher_done(&p->finisher);
 	db_close(p->db);
+	events_free(p->events);
 	object_table_done(&p->containers);
 	object_table_done(&p->pods);
 	pthread_mutex_destroy(&p->write_lock);

@@ -56,6 +56,7 @@
 
 struct pods;
 struct network_watch;
+struct events;
 struct pod_cidr;
 struct spec_host;
 struct store;
@@ -104,6 +105,9 @@ int pods_stop(struct pods *p, const char *id, int64_t deadline, struct hw_err *e
 enum { PODS_FORCE = 1 << 0 }; /* ignore errors of plugins, and remove lost pods */
 /* Stops the pod if necessary. Return: 0 also if it does not exist */
 int pods_remove(struct pods *p, const char *id, unsigned flags, int64_t deadline, struct hw_err *e);
+
+/* Events of all pods and containers: see events.h. */
+struct events *pods_events(struct pods *p);
 
 /* ---- views for readers -------------------------------------------------------------- */
 

@@ -53,7 +53,8 @@ static const char *const migrations[] = {
 	" stop_signal INTEGER NOT NULL,"
 	" uid INTEGER NOT NULL,"
 	" gid INTEGER NOT NULL,"
-	" groups TEXT NOT NULL" /* a JSON list */
+	" groups TEXT NOT NULL," /* a JSON list */
+	" limits TEXT NOT NULL"	 /* oci_resources_fields: as they are now */
 	") WITHOUT ROWID;",
 };
 
@@ -182,6 +183,7 @@ int state_insert(struct pod *pod, struct hw_err *e)
 
 int state_change(struct pod *pod, enum pod_state state, struct hw_err *e)
 {
+	enum pod_state before = pod->state;
 	struct pods *p = pod->pods;
 	int r;
 
@@ -193,6 +195,7 @@ int state_change(struct pod *pod, enum pod_state state, struct hw_err *e)
 	if (r == 0) {
 		pod->state = state;
 		pod_publish(pod);
+		event_pod_changed(pod, before);
 	}
 	pthread_mutex_unlock(&p->write_lock);
 	return r < 0 ? err_ctx(e, "store state \"%s\" of pod %s", pod_state_name(state), pod->o.id)
@@ -206,8 +209,10 @@ int state_delete(struct pod *pod, struct hw_err *e)
 
 	pthread_mutex_lock(&p->write_lock);
 	r = db_run(p->db, "DELETE FROM pods WHERE id = ?", DB_VALUES(DB_TEXT(pod->o.id)), e);
-	if (r == 0)
+	if (r == 0) {
 		object_remove(&pod->o);
+		event_pod_deleted(pod);
+	}
 	pthread_mutex_unlock(&p->write_lock);
 	return r < 0 ? err_ctx(e, "delete pod %s from the database", pod->o.id) : 0;
 }

@@ -145,7 +145,8 @@ def test_the_error_for_an_unimplemented_method_names_it(make):
                    "StopPodSandbox", "RemovePodSandbox", "PodSandboxStatus", "ListPodSandbox",
                    "StreamPodSandboxes", "CreateContainer", "StartContainer", "StopContainer",
                    "RemoveContainer", "ListContainers", "StreamContainers", "ContainerStatus",
-                   "ReopenContainerLog", "ExecSync", "ListContainerStats"}
+                   "ReopenContainerLog", "ExecSync", "ListContainerStats", "UpdateContainerResources",
+                   "GetContainerEvents"}
     runtime = [m for s, m in methods() if s == "RuntimeService"]
     assert len(runtime) == 37
     with d.dial() as channel:

@@ -3,8 +3,8 @@
  * cri/service/container.c - containers in runtime.v1.RuntimeService
  *
  * What:  CreateContainer, StartContainer, StopContainer, RemoveContainer, ListContainers,
- *        StreamContainers, ContainerStatus, ReopenContainerLog, ExecSync; ListContainerStats, which is
- *        empty so far.
+ *        StreamContainers, ContainerStatus, UpdateContainerResources, ReopenContainerLog, ExecSync;
+ *        ListContainerStats, which is empty so far.
  * Rules: stop and remove succeed if the container does not exist. A container that is being created is
  *        not listed.
  */
@@ -19,6 +19,7 @@
 #include "base/str.h"
 #include "base/time.h"
 #include "cri/service/convert.h"
+#include "cri/service/messages.h"
 #include "cri/service/services.h"
 #include "cri/service/signal.h"
 #include "oci/spec/process.h"
@@ -310,6 +311,25 @@ int serve_remove_container(const void *ctx, struct rpc_call *call, const Protobu
 	return r < 0 ? r : api_send(call, &response.base, e);
 }
 
+int serve_update_container_resources(const void *ctx, struct rpc_call *call,
+				     const ProtobufCMessage *message, struct hw_err *e)
+{
+	const Runtime__V1__UpdateContainerResourcesRequest *request = (const void *)message;
+	Runtime__V1__UpdateContainerResourcesResponse response =
+		RUNTIME__V1__UPDATE_CONTAINER_RESOURCES_RESPONSE__INIT;
+	AUTO(resources_done) struct oci_resources update = { 0 };
+	const struct runtime_service *s = ctx;
+	int r;
+
+	r = check_id(request->container_id, e);
+	if (r == 0 && request->linux)
+		r = convert_resources(request->linux, "linux", &update, e);
+	if (r == 0)
+		r = containers_update(s->pods, request->container_id, &update, rpc_deadline(call),
+				      e);
+	return r < 0 ? r : api_send(call, &response.base, e);
+}
+
 int serve_reopen_container_log(const void *ctx, struct rpc_call *call,
 			       const ProtobufCMessage *message, struct hw_err *e)
 {
@@ -383,7 +403,7 @@ static Runtime__V1__ContainerState state_of(const struct container_view *c)
 	}
 }
 
-static bool is_listed(const struct container_view *c)
+bool message_container_is_listed(const struct container_view *c)
 {
 	return c->spec && c->status.state != CONTAINER_MAKING;
 }
@@ -500,16 +520,17 @@ static Runtime__V1__ContainerUser *make_user(struct arena *a, const struct conta
 }
 
 static Runtime__V1__ContainerResources *make_resources(struct arena *a,
-						       const struct container_spec *spec)
+						       const struct container_view *c)
 {
 	Runtime__V1__ContainerResources *m = arena_new(a, sizeof(*m));
 
 	runtime__v1__container_resources__init(m);
-	m->linux = convert_make_resources(a, &spec->resources);
+	m->linux = convert_make_resources(a, &c->limits->resources);
 	return m;
 }
 
-static Runtime__V1__ContainerStatus *make_status(struct arena *a, const struct container_view *c)
+Runtime__V1__ContainerStatus *message_container_status(struct arena *a,
+						       const struct container_view *c)
 {
 	Runtime__V1__ContainerStatus *m = arena_new(a, sizeof(*m));
 
@@ -535,8 +556,7 @@ static Runtime__V1__ContainerStatus *make_status(struct arena *a, const struct c
 				&c->spec->annotations);
 	set_mounts(a, c->spec, m);
 	m->log_path = c->log;
-	if (c->spec->has_resources)
-		m->resources = make_resources(a, c->spec);
+	m->resources = make_resources(a, c);
 	m->user = make_user(a, c);
 	m->stop_signal = (Runtime__V1__Signal)signal_to_cri(c->stop_signal);
 	return m;
@@ -575,7 +595,7 @@ int serve_container_status(const void *ctx, struct rpc_call *call, const Protobu
 	if (r < 0)
 		return r;
 	c = containers_view_find(view, request->container_id);
-	if (!c || !is_listed(c))
+	if (!c || !message_container_is_listed(c))
 		return err_text(e, -ENODATA, "no container %.80s", request->container_id);
 	if (request->verbose) {
 		text = format_info(c);
@@ -584,7 +604,7 @@ int serve_container_status(const void *ctx, struct rpc_call *call, const Protobu
 		response.n_info = ARRAY_SIZE(info_list);
 		response.info = info_list;
 	}
-	response.status = make_status(&arena, c);
+	response.status = message_container_status(&arena, c);
 	return api_send(call, &response.base, e);
 }
 
@@ -592,7 +612,7 @@ int serve_container_status(const void *ctx, struct rpc_call *call, const Protobu
 
 static bool matches(const struct container_view *c, const Runtime__V1__ContainerFilter *filter)
 {
-	if (!is_listed(c))
+	if (!message_container_is_listed(c))
 		return false;
 	if (!filter)
 		return true;

@@ -210,8 +210,11 @@ const struct service_method runtime_methods[] = {
 	{ "ListContainers", serve_list_containers, 0 },
 	{ "StreamContainers", serve_stream_containers, RPC_STREAM_OUT },
 	{ "ContainerStatus", serve_container_status, RPC_INSTANT },
+	{ "UpdateContainerResources", serve_update_container_resources, RPC_LONG },
 	{ "ReopenContainerLog", serve_reopen_container_log, RPC_LONG },
 	{ "ExecSync", serve_exec_sync, RPC_LONG },
+	{ "GetContainerEvents", serve_get_container_events,
+	  RPC_LONG | RPC_STREAM_OUT | RPC_ENDLESS },
 	{ "ListContainerStats", serve_list_container_stats, 0 },
 	{ 0 },
 };

@@ -22,6 +22,7 @@
 #include "base/str.h"
 #include "base/time.h"
 #include "cri/service/convert.h"
+#include "cri/service/messages.h"
 #include "cri/service/services.h"
 #include "pod/pods.h"
 
@@ -274,7 +275,7 @@ static Runtime__V1__LinuxPodSandboxStatus *make_linux(struct arena *a, const str
 	return m;
 }
 
-static Runtime__V1__PodSandboxStatus *make_status(struct arena *a, const struct pod_view *pod)
+Runtime__V1__PodSandboxStatus *message_pod_status(struct arena *a, const struct pod_view *pod)
 {
 	Runtime__V1__PodSandboxStatus *m = arena_new(a, sizeof(*m));
 
@@ -363,6 +364,18 @@ static char *format_info(struct pods *pods, const struct pod_view *pod)
 	return value_format(info, 0);
 }
 
+static void set_containers(struct arena *a, const struct containers_view *view, const char *pod,
+			   Runtime__V1__PodSandboxStatusResponse *response)
+{
+	response->containers_statuses =
+		arena_new(a, view->n * sizeof(Runtime__V1__ContainerStatus *));
+	for (size_t i = 0; i < view->n; i++)
+		if (str_equal(view->containers[i]->pod, pod) &&
+		    message_container_is_listed(view->containers[i]))
+			response->containers_statuses[response->n_containers_statuses++] =
+				message_container_status(a, view->containers[i]);
+}
+
 int serve_pod_sandbox_status(const void *ctx, struct rpc_call *call,
 			     const ProtobufCMessage *message, struct hw_err *e)
 {
@@ -373,6 +386,7 @@ int serve_pod_sandbox_status(const void *ctx, struct rpc_call *call,
 		RUNTIME__V1__POD_SANDBOX_STATUS_RESPONSE__INFO_ENTRY__INIT;
 	Runtime__V1__PodSandboxStatusResponse__InfoEntry *info_list[] = { &info };
 	const struct runtime_service *s = ctx;
+	AUTO(shared_unref) const struct containers_view *containers = containers_view(s->pods);
 	AUTO(shared_unref) const struct pods_view *view = pods_view(s->pods);
 	AUTO(arena_done) struct arena arena = { 0 };
 	autofree char *text = NULL;
@@ -392,7 +406,8 @@ int serve_pod_sandbox_status(const void *ctx, struct rpc_call *call,
 		response.n_info = ARRAY_SIZE(info_list);
 		response.info = info_list;
 	}
-	response.status = make_status(&arena, pod);
+	response.status = message_pod_status(&arena, pod);
+	set_containers(&arena, containers, pod->o.id, &response);
 	response.timestamp = time_real();
 	return api_send(call, &response.base, e);
 }
