@@ -84,6 +84,12 @@ static bool has_key(const struct hw_map *map, const char *key)
 	return false;
 }
 
+/* Whatever the reason is, the request asks for a value that this kernel does not accept. */
+static int sysctl_error(struct hw_err *e)
+{
+	return err_text(e, -EINVAL, "linux.sysctls: %s", e->msg);
+}
+
 /* An interface of the pod exists only after ADD, and so do its sysctls. */
 static int set_sysctl(struct job *job, const char *name, const char *value, struct hw_err *e)
 {
@@ -94,7 +100,7 @@ static int set_sysctl(struct job *job, const char *name, const char *value, stru
 		strings_add(&job->later, name);
 		return 0;
 	}
-	return r < 0 ? err_ctx(e, "linux.sysctls") : 0;
+	return r < 0 ? sysctl_error(e) : 0;
 }
 
 static int set_sysctls(struct job *job, struct hw_err *e)
@@ -215,7 +221,7 @@ int namespaces_set_sysctls(const char *netns, const struct pod_spec *spec,
 	for (size_t i = 0; r >= 0 && i < spec->sysctls.n; i++)
 		if (strings_has(names, spec->sysctls.keys[i]))
 			r = sysctl_write(fd, spec->sysctls.keys[i], spec->sysctls.values[i], e);
-	return r < 0 ? err_ctx(e, "linux.sysctls") : 0;
+	return r < 0 ? sysctl_error(e) : 0;
 }
 
 /* The process ID in the file may meanwhile belong to another process: hawser-pause is recognized by its
