@@ -78,7 +78,7 @@ def test_an_invalid_request_is_refused_by_field_and_changes_nothing(pods):
         assert (code, details[:len(text)]) == ("INVALID_ARGUMENT", text), (name, details)
         assert not d.leftovers() and d.cri.ids() == [], name
     assert refused(d.cri.call, "RunPodSandbox") == ("INVALID_ARGUMENT", "config is missing")
-    assert d.calls("ADD") == 0
+    assert d.calls("ADD") == 1  # the unknown sysctl could be of an interface that ADD creates
 
 
 def test_ten_thousand_labels_are_accepted(pods):
