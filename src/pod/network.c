@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/ip.h"
 #include "base/json/field.h"
@@ -17,6 +16,7 @@
 #include "base/str.h"
 #include "cni/result.h"
 #include "cni/runtime/conf.h"
+#include "pod/namespaces.h"
 
 #define AT(member) HW_AT(struct pod_attachment, member)
 
@@ -369,7 +369,7 @@ static int detach_cached_one(const struct hw_cni *cni, const struct hw_cached *c
 	struct hw_attach at = {
 		.size = sizeof(at),
 		.container_id = c->container_id,
-		.netns = c->netns && access(c->netns, F_OK) == 0 ? c->netns : "",
+		.netns = c->netns && namespaces_is_pin(c->netns) ? c->netns : "",
 		.ifname = c->ifname,
 		.args = args,
 		.n_args = c->args.n,
