@@ -89,6 +89,11 @@ def connect(source, target, address, port, server_port=None):
     return done.stdout.strip()
 
 
+def leases(directory):
+    """The addresses that host-local has leased in the networks of its data directory."""
+    return sorted(f.name for f in directory.glob("*/*") if re.fullmatch(r"[0-9.]+|[0-9a-f:]*:[0-9a-f:]*", f.name))
+
+
 def namespace(path):
     """Identifies a namespace."""
     st = os.stat(path)
@@ -271,8 +276,7 @@ class PodDaemon(Daemon):
             return db.execute("SELECT id, state FROM pods").fetchall()
 
     def leased(self):
-        """The addresses that are leased."""
-        return sorted(f.name for f in self.leases.glob("*/*") if f.name[0].isdigit() or ":" in f.name)
+        return leases(self.leases)
 
     def leftovers(self):
         """Everything that pods of this daemon have, as a list of texts."""

@@ -10,11 +10,11 @@ import pytest
 
 pytest.importorskip("grpc", reason="python3-grpcio is not installed")
 pytest.importorskip("google.protobuf", reason="python3-protobuf is not installed")
-from poddaemon import (BRIDGE, NETNS, READY, connect, in_namespace, pods, refused,
+from poddaemon import (NETNS, READY, connect, in_namespace, leases, pods, refused,
                        run)  # noqa: F401, pods is a fixture
 from waiting import wait_until
 
-BUILT_IN_LEASES = pathlib.Path("/var/lib/cni/networks/hawser")
+BUILT_IN_LEASES = pathlib.Path("/var/lib/cni/networks")
 
 
 def links(pod):
@@ -40,8 +40,12 @@ def test_plugins_get_the_arguments_of_the_pod(pods):
 
 
 def test_plugins_get_the_capabilities_that_they_declare(pods):
-    d = pods("--cgroup-driver", "cgroupfs")
-    d.cri.call("UpdateRuntimeConfig", runtime_config={"network_config": {"pod_cidr": "10.88.7.0/24"}})
+    d = pods("--cgroup-driver", "cgroupfs", start=False)
+    conf = d.conflist()
+    del conf["plugins"][0]["ipam"]["ranges"]  # the only range is that of the node
+    d.write_network(conf)
+    d.start()
+    d.cri.call("UpdateRuntimeConfig", runtime_config={"network_config": {"pod_cidr": "10.99.7.0/24"}})
     dns = {"servers": ["10.0.0.10"], "searches": ["a.test"], "options": ["ndots:5"]}
     annotations = {"kubernetes.io/ingress-bandwidth": "1M", "kubernetes.io/egress-bandwidth": "80M"}
     ports = [{"host_port": 8080, "container_port": 80, "host_ip": "127.0.0.1"},
@@ -52,9 +56,9 @@ def test_plugins_get_the_capabilities_that_they_declare(pods):
                          {"hostPort": 53, "containerPort": 53, "protocol": "udp"}],
         "bandwidth": {"ingressRate": 10**6, "ingressBurst": 2 << 20, "egressRate": 8 * 10**7,
                       "egressBurst": 10**7},
-        "dns": dns, "ipRanges": [[{"subnet": "10.88.7.0/24"}]], "aliases": ["host", "web"],
+        "dns": dns, "ipRanges": [[{"subnet": "10.99.7.0/24"}]], "aliases": ["host", "web"],
         "cgroupPath": "/hawser/" + pod, "io.kubernetes.cri.pod-annotations": annotations}
-    assert d.cri.address(pod).startswith("10.88.7.")
+    assert d.cri.address(pod).startswith("10.99.7.")
 
 
 def test_a_pod_gets_the_addresses_and_the_mac_address_of_its_annotations(pods):
@@ -100,7 +104,7 @@ def test_without_a_network_only_pods_of_the_hosts_network_are_created(pods):
 
 
 def test_the_built_in_network_has_both_families_while_no_other_is_configured(pods):
-    d = pods("--default-network", "true", network=False, bridge="hawser0")
+    d = pods("--default-network", "true", network=False)
     assert d.network() == (True, "")
     a, b = (d.cri.run(n, port_mappings=[{"host_port": 8080, "container_port": 80}] if n == "a" else [])
             for n in "ab")
@@ -110,13 +114,12 @@ def test_the_built_in_network_has_both_families_while_no_other_is_configured(pod
     assert other.ip.startswith("fd68:6177:7365:7200:")
     assert connect(b, a, status.network.ip, 80) and connect(b, a, other.ip, 80)
     assert connect("host", a, "10.85.0.1", 8080, 80)
-    assert len(list(BUILT_IN_LEASES.glob("*.*"))) == 2
+    assert len(leases(BUILT_IN_LEASES)) == 4
     for pod in (a, b):
         d.cri.remove(pod)
-    assert not list(BUILT_IN_LEASES.glob("*.*")) + list(BUILT_IN_LEASES.glob("*:*"))
+    assert leases(BUILT_IN_LEASES) == []
     d.write_network()
     d.logged("network ready network=pods")
-    d.bridge = BRIDGE
     assert d.cri.address(d.cri.run("c")).startswith("10.88.")
     run("ip", "link", "delete", "hawser0")
 
@@ -147,7 +150,7 @@ def test_a_broken_file_is_named_and_the_last_good_network_stays_in_use(pods):
 def test_a_network_whose_plugin_is_missing_is_not_used(pods):
     d = pods()
     (d.bin / "portmap").rename(d.dir / "portmap")
-    d.logged('plugin "portmap" not found')
+    wait_until(lambda: 'plugin "portmap" not found' in d.network()[1])
     assert refused(d.cri.run)[0] == "UNAVAILABLE"
     (d.dir / "portmap").rename(d.bin / "portmap")
     wait_until(lambda: d.network()[0])
