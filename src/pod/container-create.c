@@ -285,12 +285,19 @@ int containers_create(struct pods *p, const char *pod_id, const struct container
 
 /* ---- start -------------------------------------------------------------------------- */
 
+static bool set_starting(struct container_status *status, void *ctx)
+{
+	status->started_at = *(int64_t *)ctx;
+	return true;
+}
+
 /* It may have ended before this is called. */
 static bool set_started(struct container_status *status, void *ctx)
 {
-	status->started_at = *(int64_t *)ctx;
-	if (status->state == CONTAINER_CREATED)
-		status->state = CONTAINER_RUNNING;
+	(void)ctx;
+	if (status->state != CONTAINER_CREATED)
+		return false;
+	status->state = CONTAINER_RUNNING;
 	return true;
 }
 
@@ -299,6 +306,7 @@ static bool set_start_error(struct container_status *status, void *ctx)
 	if (status->state != CONTAINER_CREATED && status->state != CONTAINER_EXITED)
 		return false;
 	status->state = CONTAINER_EXITED;
+	status->started_at = 0;
 	status->exit_code = 128;
 	status->finished_at = time_real();
 	status->reason = CONTAINER_START_ERROR;
@@ -307,25 +315,44 @@ static bool set_start_error(struct container_status *status, void *ctx)
 	return true;
 }
 
+/* An earlier process of ours may have been killed after it had started the container. */
+static bool is_started(const struct container *c, const struct runtime *runtime, int64_t deadline)
+{
+	struct runtime_state state;
+	struct hw_err ignored;
+
+	return runtime_get_state(runtime, c->o.id, deadline, &state, &ignored) == 1 &&
+	       state.status == RUNTIME_RUNNING;
+}
+
+int container_start(struct container *c, struct hw_err *e)
+{
+	int64_t deadline = time_deadline(START_MS);
+	struct runtime runtime;
+	struct hw_err ignored;
+	int r;
+
+	container_runtime(c, &runtime);
+	r = runtime_start(&runtime, c->o.id, deadline, e);
+	if (r < 0 && !is_started(c, &runtime, deadline)) {
+		(void)container_kill(c, time_deadline(START_MS), &ignored);
+		(void)container_state_change(c, set_start_error, e->msg, &ignored);
+		return r;
+	}
+	return container_state_change(c, set_started, NULL, e);
+}
+
 static int start(struct container *c, struct hw_err *e)
 {
 	enum container_state state = container_get_state(c);
 	int64_t started_at = time_real();
-	struct runtime runtime;
-	struct hw_err ignored;
 	int r;
 
 	if (state != CONTAINER_CREATED)
 		return err_text(e, -EPERM, "container %s is %s, not created", c->o.id,
 				container_state_name(state));
-	container_runtime(c, &runtime);
-	r = runtime_start(&runtime, c->o.id, time_deadline(START_MS), e);
-	if (r < 0) {
-		(void)container_kill(c, time_deadline(START_MS), &ignored);
-		(void)container_state_change(c, set_start_error, e->msg, &ignored);
-		return r;
-	}
-	return container_state_change(c, set_started, &started_at, e);
+	r = container_state_change(c, set_starting, &started_at, e);
+	return r < 0 ? r : container_start(c, e);
 }
 
 int containers_start(struct pods *p, const char *id, int64_t deadline, struct hw_err *e)

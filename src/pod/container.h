@@ -107,6 +107,11 @@ int container_write_config(struct container *c, const struct image_config *image
 /* Reads config.json. */
 int container_read_config(const struct container *c, struct oci_spec *ret_spec, struct hw_err *e);
 
+/* ---- container-create.c ------------------------------------------------------------- */
+/* Starts a container that was created, or finds that it runs. The caller owns it; its row has the time of
+ * the start. On failure it is killed, and has ended with that error. */
+int container_start(struct container *c, struct hw_err *e);
+
 /* ---- container-stop.c --------------------------------------------------------------- */
 /* Kills all processes of a container that was created, and waits for its end. */
 int container_kill(struct container *c, int64_t deadline, struct hw_err *e);

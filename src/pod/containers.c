@@ -230,6 +230,8 @@ void container_publish(struct container *c)
 		memcpy(view->pod, c->pod->o.id, sizeof(view->pod));
 	view->status = c->status;
 	view->status.message = str_copy(str_or(c->status.message, ""));
+	if (view->status.state == CONTAINER_CREATED) /* it is being started */
+		view->status.started_at = 0;
 	view->created_at = c->created_at;
 	view->spec = c->spec ? shared_ref(c->spec) : NULL;
 	view->limits = c->limits ? shared_ref(c->limits) : NULL;

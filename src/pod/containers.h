@@ -17,7 +17,7 @@
  *
  *	state     the container                         after a restart
  *	making    is being created                      is removed
- *	created   waits for its start                   stays
+ *	created   waits for its start                   stays; a start that was interrupted is repeated
  *	running                                         stays; if it has ended meanwhile, its exit code is read
  *	exited                                          stays
  *	removing  is being removed                      is removed

@@ -54,7 +54,8 @@ static bool set_exit(struct container_status *status, void *ctx)
 		return false;
 	status->state = CONTAINER_EXITED;
 	status->exit_code = exit->code;
-	status->finished_at = exit->time;
+	/* the time of a file is up to a tick of the kernel's clock too early */
+	status->finished_at = exit->time > status->started_at ? exit->time : status->started_at;
 	status->oom = exit->oom;
 	if (exit->oom && exit->code == 137)
 		status->reason = CONTAINER_OOM_KILLED;

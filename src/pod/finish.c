@@ -32,14 +32,16 @@ static int finish_pod(struct pod *pod, struct hw_err *e)
 	return 0;
 }
 
-/* Processes may outlive a container that has ended: in a PID namespace that it shares, or if its monitor was
- * killed. */
+/* A start that was interrupted is repeated. Processes may outlive a container that has ended: in a PID
+ * namespace that it shares, or if its monitor was killed. */
 static int finish_container(struct container *c, struct hw_err *e)
 {
 	enum container_state state = container_get_state(c);
 
 	if (state == CONTAINER_REMOVING)
 		return container_remove(c, 0, e);
+	if (state == CONTAINER_CREATED && c->status.started_at)
+		return container_start(c, e);
 	if (state == CONTAINER_EXITED)
 		return container_kill(c, time_deadline(KILL_MS), e);
 	return 0;

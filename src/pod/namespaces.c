@@ -11,12 +11,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/os/file.h"
@@ -84,6 +86,12 @@ static bool has_key(const struct hw_map *map, const char *key)
 	return false;
 }
 
+/* Whatever the reason is, the request asks for a value that this kernel does not accept. */
+static int sysctl_error(struct hw_err *e)
+{
+	return err_text(e, -EINVAL, "linux.sysctls: %s", e->msg);
+}
+
 /* An interface of the pod exists only after ADD, and so do its sysctls. */
 static int set_sysctl(struct job *job, const char *name, const char *value, struct hw_err *e)
 {
@@ -94,7 +102,7 @@ static int set_sysctl(struct job *job, const char *name, const char *value, stru
 		strings_add(&job->later, name);
 		return 0;
 	}
-	return r < 0 ? err_ctx(e, "linux.sysctls") : 0;
+	return r < 0 ? sysctl_error(e) : 0;
 }
 
 static int set_sysctls(struct job *job, struct hw_err *e)
@@ -201,6 +209,13 @@ int namespaces_create(const struct namespaces_new *n, int *ret_pid, struct hw_st
 	return 0;
 }
 
+bool namespaces_is_pin(const char *path)
+{
+	struct statfs fs;
+
+	return statfs(path, &fs) == 0 && fs.f_type == NSFS_MAGIC;
+}
+
 int namespaces_set_sysctls(const char *netns, const struct pod_spec *spec,
 			   const struct hw_strings *names, struct hw_err *e)
 {
@@ -215,7 +230,7 @@ int namespaces_set_sysctls(const char *netns, const struct pod_spec *spec,
 	for (size_t i = 0; r >= 0 && i < spec->sysctls.n; i++)
 		if (strings_has(names, spec->sysctls.keys[i]))
 			r = sysctl_write(fd, spec->sysctls.keys[i], spec->sysctls.values[i], e);
-	return r < 0 ? err_ctx(e, "linux.sysctls") : 0;
+	return r < 0 ? sysctl_error(e) : 0;
 }
 
 /* The process ID in the file may meanwhile belong to another process: hawser-pause is recognized by its

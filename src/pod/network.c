@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/ip.h"
 #include "base/json/field.h"
@@ -17,6 +16,7 @@
 #include "base/str.h"
 #include "cni/result.h"
 #include "cni/runtime/conf.h"
+#include "pod/namespaces.h"
 
 #define AT(member) HW_AT(struct pod_attachment, member)
 
@@ -102,6 +102,14 @@ static const struct pod_network *seal(struct pod_network *n)
 	n->text = hw_field_encode(network_fields, n, 0);
 	find_addresses(n);
 	return n;
+}
+
+/* A text that exceeds the limits of JSON could not be read after a restart. */
+static int check_text(const struct pod_network *n, struct hw_err *e)
+{
+	AUTO(shared_unref) struct pod_network *copy = network_new();
+
+	return hw_field_decode(network_fields, n->text, strlen(n->text), copy, e);
 }
 
 int network_decode(const char *text, const struct pod_network **ret_network, struct hw_err *e)
@@ -200,7 +208,12 @@ int network_plan(const struct pod_spec *spec, const struct network_view *view, c
 		r = add_extra_network(plan, spec, host, conf_dir, &extras.v[i], e);
 	if (r < 0)
 		return r;
-	*ret_plan = seal(take_ptr(plan));
+	seal(plan);
+	/* each network has a copy of the annotations */
+	if (check_text(plan, e) < 0)
+		return err_text(e, -EINVAL, "annotations: too large for %zu networks: %s",
+				plan->attachments.n, e->msg);
+	*ret_plan = take_ptr(plan);
 	return 0;
 }
 
@@ -310,9 +323,13 @@ int network_attach(const struct hw_cni *cni, const struct network_pod *pod,
 
 	for (size_t i = 0; r == 0 && i < n->attachments.n; i++)
 		r = attach_one(cni, pod, &all[i], e);
-	if (r == 0)
-		*ret_network = seal(take_ptr(n));
-	return r;
+	if (r < 0)
+		return r;
+	seal(n);
+	if (check_text(n, e) < 0)
+		return err_text(e, -EIO, "results of the plugins: %s", e->msg);
+	*ret_network = take_ptr(n);
+	return 0;
 }
 
 int network_detach(const struct hw_cni *cni, const struct network_pod *pod,
@@ -352,7 +369,7 @@ static int detach_cached_one(const struct hw_cni *cni, const struct hw_cached *c
 	struct hw_attach at = {
 		.size = sizeof(at),
 		.container_id = c->container_id,
-		.netns = c->netns && access(c->netns, F_OK) == 0 ? c->netns : "",
+		.netns = c->netns && namespaces_is_pin(c->netns) ? c->netns : "",
 		.ifname = c->ifname,
 		.args = args,
 		.n_args = c->args.n,

@@ -8,10 +8,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/vfs.h>
 
 #include "base/log.h"
 #include "base/os/file.h"
@@ -19,6 +17,7 @@
 #include "base/time.h"
 #include "oci/pause.h"
 #include "pod/container.h"
+#include "pod/namespaces.h"
 
 /* ---- pods without a row --------------------------------------------------------------- */
 
@@ -176,13 +175,6 @@ int pods_sweep(struct pods *p, struct hw_err *e)
 
 /* ---- pods with a row ------------------------------------------------------------------ */
 
-static bool is_namespace(const char *path)
-{
-	struct statfs fs;
-
-	return statfs(path, &fs) == 0 && fs.f_type == NSFS_MAGIC;
-}
-
 static bool is_in_namespace(int pid, const char *path)
 {
 	struct pause_ns pinned, own;
@@ -203,9 +195,9 @@ static const char *find_damage(const struct pod *pod)
 	autofree char *ipc = pod_path(pod->pods, pod->o.id, "ipc");
 	const struct pod_namespaces *n = &pod->spec->namespaces;
 
-	if (n->network == POD_MODE_POD && !is_namespace(netns))
+	if (n->network == POD_MODE_POD && !namespaces_is_pin(netns))
 		return "its network namespace is gone";
-	if (n->ipc == POD_MODE_POD && !is_namespace(ipc))
+	if (n->ipc == POD_MODE_POD && !namespaces_is_pin(ipc))
 		return "its IPC namespace is gone";
 	if (n->pid == POD_MODE_POD && !is_in_namespace(pod->pid, pid))
 		return "hawser-pause has ended";

@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "base/os/file.h"
@@ -34,7 +33,7 @@ static int detach_networks(struct pod *pod, struct hw_err *e)
 	struct network_pod n = {
 		.id = pod->o.id,
 		.spec = pod->spec,
-		.netns = access(netns, F_OK) == 0 ? netns : "",
+		.netns = namespaces_is_pin(netns) ? netns : "",
 		.cancel_fd = -1,
 		.timeout_ms = DEL_TIMEOUT_MS,
 	};

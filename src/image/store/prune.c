@@ -115,15 +115,18 @@ int store_list_abandoned(struct store *s, bool stale_only, struct hw_strings *ch
 	return r;
 }
 
-static int list_unused(struct store *s, struct hw_strings *ret_chains, struct hw_err *e)
+/* Lists layers that no image has; with @keep_fresh, without those that a pull may still need. */
+static int list_unused(struct store *s, bool keep_fresh, struct hw_strings *ret_chains,
+		       struct hw_err *e)
 {
 	AUTO(db_query_done) struct db_query q = { 0 };
+	int64_t before = keep_fresh ? time(NULL) - STALE_S : INT64_MAX;
 	int r;
 
 	r = db_query(s->db,
-		     "SELECT chain FROM layers l WHERE NOT EXISTS"
+		     "SELECT chain FROM layers l WHERE (used = 1 OR made <= ?) AND NOT EXISTS"
 		     " (SELECT 1 FROM image_layers i WHERE i.chain = l.chain)",
-		     DB_NO_VALUES, &q, e);
+		     DB_VALUES(DB_INT(before)), &q, e);
 	while (r >= 0 && (r = db_step(&q, e)) > 0)
 		strings_add(ret_chains, db_text(&q, 0));
 	return r;
@@ -151,23 +154,23 @@ static int remove_layers(struct store *s, const struct hw_strings *chains,
 	return 0;
 }
 
-static int trim_locked(struct store *s, bool stale_only, struct store_removal *removal,
+static int trim_locked(struct store *s, bool keep_fresh, struct store_removal *removal,
 		       struct hw_err *e)
 {
 	int r;
 
 	STORE_LOCKED(s);
 	AUTO(hw_strings_free) struct hw_strings chains = { 0 };
-	r = stale_only ? store_list_abandoned(s, true, &chains, e) : list_unused(s, &chains, e);
+	r = list_unused(s, keep_fresh, &chains, e);
 	return r < 0 ? r : remove_layers(s, &chains, removal, e);
 }
 
-static int trim_layers(struct store *s, bool stale_only, struct hw_err *e)
+static int trim_layers(struct store *s, bool keep_fresh, struct hw_err *e)
 {
 	AUTO(store_removal_done) struct store_removal removal = { 0 };
 	int r;
 
-	r = trim_locked(s, stale_only, &removal, e);
+	r = trim_locked(s, keep_fresh, &removal, e);
 	return r < 0 ? r : store_delete_gone(s, &removal, e);
 }
 
@@ -176,7 +179,7 @@ int store_trim(struct store *s, struct hw_err *e)
 	return trim_layers(s, false, e);
 }
 
-int store_trim_stale(struct store *s, struct hw_err *e)
+int store_trim_unused(struct store *s, struct hw_err *e)
 {
 	return trim_layers(s, true, e);
 }

@@ -150,8 +150,9 @@ int store_delete_gone(struct store *s, const struct store_removal *removal, stru
  * @chains; with @stale_only, only those older than a day. */
 int store_list_abandoned(struct store *s, bool stale_only, struct hw_strings *chains,
 			 struct hw_err *e);
-/* Remove the layers of failed pulls that are older than a day. Called without the lock. */
-int store_trim_stale(struct store *s, struct hw_err *e);
+/* Remove layers that no image has any more and that are not held, and the layers of failed pulls that are
+ * older than a day. Called without the lock. */
+int store_trim_unused(struct store *s, struct hw_err *e);
 
 bool store_is_held(const struct store *s, const char *chain_id);
 

@@ -195,7 +195,7 @@ int store_sweep(struct store *s, struct hw_err *e)
 
 	r = file_walk(s->gone, ".", sweep_entry, s, e);
 	if (r == 0)
-		r = store_trim_stale(s, e);
+		r = store_trim_unused(s, e);
 	return r < 0 ? r : store_backup_all(s, e);
 }
 

@@ -54,8 +54,8 @@ int store_open(const char *root, struct store **ret_store, struct hw_err *e);
 /* All holds, stages and snapshots must have been released. NULL is allowed. */
 void store_close(struct store *s);
 
-/* Delete the data that was incomplete when the store was opened, and layers that were left by failed
- * pulls more than a day ago (see holds below); write the files of images and layers that an older
+/* Delete the data that was incomplete when the store was opened, layers that neither an image has nor
+ * anything holds, and layers that were left by failed pulls more than a day ago (see holds below); write the files of images and layers that an older
  * version has stored (backup.c). May take long. To be called once. */
 int store_sweep(struct store *s, struct hw_err *e);
 

@@ -327,6 +327,51 @@ static void removed_by_sweep_after_a_day(void **state)
 	assert_int_equal(count_in(p, "layers"), 1);
 }
 
+/* Two containers hold the layers of their images, the images are removed, and the process is killed. */
+static void remove_images_in_use(struct test_store *p, const char *one, const char *two)
+{
+	char id[DIGEST_TEXT];
+	int status = 0;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		struct store_hold *hold;
+
+		test_store_open(p);
+		hold = store_hold_new(p->store);
+		add_image(p, "", LIST("one"), LIST(NAME ":1"), id);
+		add_image(p, "", LIST("two"), LIST(NAME ":2"), id);
+		OK(store_hold_layer(hold, one, &e));
+		OK(store_hold_layer(hold, two, &e));
+		OK(store_image_remove(p->store, "busybox:1", &e));
+		OK(store_image_remove(p->store, "busybox:2", &e));
+		kill(getpid(), SIGKILL);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+}
+
+static void sweep_removes_what_nobody_uses(void **state)
+{
+	struct test_store *p = *state;
+	char one[DIGEST_TEXT], two[DIGEST_TEXT];
+	struct store_hold *hold;
+
+	digest_of("one", 3, one);
+	digest_of("two", 3, two);
+	test_store_close(p);
+	remove_images_in_use(p, one, two);
+	test_store_open(p);
+	hold = store_hold_new(p->store);
+	assert_int_equal(store_hold_layer(hold, two, NULL), 1);
+	OK(store_sweep(p->store, &e));
+	assert_false(has_layer(p, one));
+	assert_true(has_layer(p, two));
+	assert_int_equal(count_in(p, "layers"), 1);
+	store_hold_free(hold);
+	assert_int_equal(count_in(p, "layers"), 0);
+}
+
 static void removed_by_pull_after_a_day(void **state)
 {
 	struct test_store *p = *state;
@@ -450,6 +495,8 @@ int main(void)
 		     newer_version),
 		TEST("store: after a kill at any step, only complete data is left",
 		     kill_after_each_step),
+		TEST("store: a sweep removes layers that neither an image nor a container uses",
+		     sweep_removes_what_nobody_uses),
 		TEST("store: names of stages are not reused after a restart",
 		     stage_names_are_not_reused),
 		TEST("store: a layer directory without a database row is removed",
