@@ -27,14 +27,14 @@
 
 /* ---- steps -------------------------------------------------------------------------- */
 
-static int detach_networks(struct pod *pod, struct hw_err *e)
+static int detach_networks(struct pod *pod, unsigned flags, struct hw_err *e)
 {
 	autofree char *netns = pod_netns_path(pod->pods, pod->o.id);
 	struct network_pod n = {
 		.id = pod->o.id,
 		.spec = pod->spec,
 		.netns = namespaces_is_pin(netns) ? netns : "",
-		.cancel_fd = -1,
+		.cancel_fd = flags & POD_BACKGROUND ? pod->pods->finisher.cancel_fd : -1,
 		.timeout_ms = DEL_TIMEOUT_MS,
 	};
 
@@ -89,7 +89,7 @@ static int teardown(struct pod *pod, unsigned flags, struct hw_err *e)
 	r = containers_kill_all(pod, time_deadline(CONTAINERS_TIMEOUT_MS), e);
 	if (r < 0)
 		return r;
-	r = pod->spec ? detach_networks(pod, e) : detach_lost(pod, e);
+	r = pod->spec ? detach_networks(pod, flags, e) : detach_lost(pod, e);
 	if (r < 0 && (flags & PODS_FORCE)) {
 		log_event(LOG_WARN, "network not cleaned up", "pod", pod->o.id, "error", e->msg,
 			  NULL);
