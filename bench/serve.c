@@ -27,6 +27,7 @@
 #include <hawser/cni.h>
 
 #include "base/mem.h"
+#include "base/os/proc.h"
 #include "base/str.h"
 #include "base/time.h"
 #include "pod/plugin-server.h"
@@ -34,6 +35,7 @@
 #define SIDES	  3
 #define SETTLE_MS 40
 #define PORTS	  30000
+#define QUEUES	  "1" /* as in src/plugins/pod/link.c */
 
 struct side {
 	const char *name;
@@ -91,15 +93,23 @@ static int64_t run_plugins(const struct bench *b, const struct side *side, int p
 
 static int64_t run_probe(const struct bench *b, const struct side *side, int pod)
 {
-	autofree char *command =
-		str_printf("%s %s %d /run/netns/%s-%s-%d 1", side->probe,
-			   b->del ? "chain-del" : "chain", pod, b->name, side->name, pod);
-	FILE *output = popen(command, "re");
-	long long ns;
+	autofree char *netns = str_printf("/run/netns/%s-%s-%d", b->name, side->name, pod);
+	autofree char *number = str_printf("%d", pod);
+	const char *const argv[] = { side->probe, b->del ? "chain-del" : "chain",
+				     number,	  netns,
+				     QUEUES,	  NULL };
+	AUTO(proc_result_done) struct proc_result result = { 0 };
+	struct hw_err e;
 
-	if (!output || fscanf(output, "%lld", &ns) != 1 || pclose(output) != 0)
-		die(command, "failed");
-	return ns;
+	if (proc_run(&(struct proc){ .path = side->probe,
+				     .argv = argv,
+				     .cancel_fd = -1,
+				     .deadline = TIME_NEVER },
+		     &result, &e) < 0)
+		die(side->probe, e.msg);
+	if (result.status != 0)
+		die(side->probe, str_or(result.errors.data, ""));
+	return strtoll(result.output.data, NULL, 10);
 }
 
 static void add_side(struct bench *b, const char *name, const char *plugins,

@@ -127,7 +127,8 @@ static void *run_call(void *arg)
 
 static void start_call(const struct daemon *d, struct call *c, const char *line)
 {
-	*c = (struct call){ .d = d, .del = str_starts(line, "del "), .pod = atoi(line + 4) };
+	*c = (struct call){ .d = d, .del = str_starts(line, "del ") };
+	c->pod = (int)strtol(line + strlen("add "), NULL, 10);
 	if (pthread_create(&c->thread, NULL, run_call, c) != 0)
 		die(line, "no thread");
 }

@@ -35,7 +35,7 @@ static void check_request(const struct buf *message)
 	assert(first.input_len == second.input_len);
 	assert(memcmp(first.input, second.input, first.input_len) == 0);
 	for (size_t i = 0; first.env[i] || second.env[i]; i++)
-		assert(strcmp(first.env[i], second.env[i]) == 0);
+		assert(first.env[i] && second.env[i] && strcmp(first.env[i], second.env[i]) == 0);
 }
 
 static void check_reply(const struct buf *message)

@@ -41,14 +41,15 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/list.h"
 #include "base/mem.h"
+#include "base/os/boot.h"
 #include "base/os/child.h"
 #include "base/os/file.h"
 #include "base/os/helper.h"
 #include "base/os/pass-fd.h"
 #include "base/time.h"
 #include "cni/plugin/program.h"
+#include "cni/plugin/record.h"
 #include "cni/runtime/exec.h"
 #include "cni/serve-message.h"
 
@@ -58,7 +59,6 @@
 
 /* A process, while it waits for a call and then until it ends. */
 struct call {
-	struct list in_calls;
 	pid_t pid;
 	int socket; /* -1 while it waits */
 	int errors; /* a memory file, its standard error */
@@ -73,13 +73,21 @@ struct serve {
 	 * their way to serve. */
 	int taken[2];
 	int first_free; /* all descriptors from this one on belong to calls */
-	struct list calls;
-	struct call *waiting; /* the one that waits; NULL: none */
+	struct call *calls;
+	size_t n_calls;
+	pid_t waiting; /* the process that waits; 0: none */
 };
 
-static void ignore_signal(int number)
+static void do_nothing(int number)
 {
 	(void)number;
+}
+
+static void set_handler(int number, void (*handler)(int number))
+{
+	const struct sigaction action = { .sa_handler = handler };
+
+	sigaction(number, &action, NULL);
 }
 
 /* ---- the process of a call: its end ------------------------------------------------ */
@@ -90,8 +98,9 @@ static void end_call(void)
 {
 	const pid_t group = getpid();
 	int64_t deadline = time_deadline(GROUP_MS);
-	pid_t pid = _Fork();
+	pid_t pid;
 
+	pid = _Fork();
 	if (pid < 0)
 		kill(-group, SIGKILL);
 	if (pid != 0)
@@ -160,7 +169,7 @@ static int call_plugin(const struct serve *s, const struct hw_plugin *plugin, in
 	if (r < 0)
 		return r;
 	(void)skel_call(plugin, &call, &answer, e);
-	signal(SIGIO, SIG_IGN); /* from here on nothing is killed */
+	set_handler(SIGIO, SIG_IGN); /* from here on nothing is killed */
 	environ = own_environ;
 	if (answer.notice)
 		r = file_write_fd(STDERR_FILENO, answer.notice, strlen(answer.notice), e);
@@ -235,7 +244,7 @@ static void init_process(const struct serve *s, int errors)
 
 	setpgid(0, 0);
 	sigemptyset(&none);
-	signal(SIGCHLD, SIG_DFL);
+	set_handler(SIGCHLD, SIG_DFL);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	dup3(errors, s->taken[0], O_CLOEXEC);
 	close_range((unsigned)s->first_free, ~0U, 0);
@@ -277,33 +286,23 @@ static int process_main(const struct serve *s, int errors)
 
 /* ---- serve ------------------------------------------------------------------------- */
 
-static int errors_open(struct hw_err *e)
-{
-	int fd = memfd_create("errors", MFD_CLOEXEC);
-
-	return fd < 0 ? err_set(e, -errno, "create a memory file") : fd;
-}
-
 /* Forks the process for the next call. */
 static int start_process(struct serve *s, struct hw_err *e)
 {
-	autoclose int errors = errors_open(e);
-	struct call *c;
+	autoclose int errors = -1;
 	pid_t pid;
 
+	errors = memfd_create("errors", MFD_CLOEXEC);
 	if (errors < 0)
-		return errors;
+		return err_set(e, -errno, "create a memory file");
 	pid = fork();
 	if (pid < 0)
 		return err_set(e, -errno, "fork");
 	if (pid == 0)
 		exit(process_main(s, take_fd(errors)));
-	c = mem_new(sizeof(*c));
-	c->pid = pid;
-	c->socket = -1;
-	c->errors = take_fd(errors);
-	list_append(&s->calls, &c->in_calls);
-	s->waiting = c;
+	s->calls = mem_resize(s->calls, s->n_calls + 1, sizeof(*s->calls));
+	s->calls[s->n_calls++] = (struct call){ pid, -1, take_fd(errors) };
+	s->waiting = pid;
 	return 0;
 }
 
@@ -319,21 +318,21 @@ static void refuse_call(const struct hw_err *why)
 		send_failure(socket, why);
 }
 
-static void receive_taken(struct serve *s)
-{
-	char byte;
-
-	if (s->waiting &&
-	    pass_fd_receive(s->taken[0], &byte, 1, &s->waiting->socket, MSG_DONTWAIT) > 0)
-		s->waiting = NULL;
-}
-
 static struct call *find_call(struct serve *s, pid_t pid)
 {
-	list_for_each(struct call, c, &s->calls, in_calls)
-		if (c->pid == pid)
-			return c;
+	for (size_t i = 0; i < s->n_calls; i++)
+		if (s->calls[i].pid == pid)
+			return &s->calls[i];
 	return NULL;
+}
+
+static void receive_taken(struct serve *s)
+{
+	struct call *c = find_call(s, s->waiting);
+	char byte;
+
+	if (c && pass_fd_receive(s->taken[0], &byte, 1, &c->socket, MSG_DONTWAIT) > 0)
+		s->waiting = 0;
 }
 
 /* The daemon gets this only if there was no reply: else it has closed its end. */
@@ -352,15 +351,7 @@ static void report_end(const struct call *c, int status)
 	(void)serve_send_died(c->socket, &message, &e);
 }
 
-static void call_free(struct call *c)
-{
-	list_remove(&c->in_calls);
-	mem_close_fd(&c->socket);
-	mem_close_fd(&c->errors);
-	free(c);
-}
-
-/* The group of a process that was killed is killed, too: nobody else would end it. The process is
+/* The group of a process that was killed is killed, too: no other process would end it. The process is
  * waited for after that, because its ID, which is that of the group, could be used again. */
 static void reap_processes(struct serve *s)
 {
@@ -375,19 +366,20 @@ static void reap_processes(struct serve *s)
 		if (info.si_code != CLD_EXITED)
 			kill(-info.si_pid, SIGKILL);
 		waitpid(info.si_pid, &status, 0);
+		if (s->waiting == info.si_pid)
+			s->waiting = 0;
 		c = find_call(s, info.si_pid);
 		if (!c)
 			continue;
-		if (s->waiting == c)
-			s->waiting = NULL;
 		report_end(c, status);
-		call_free(c);
+		mem_close_fd(&c->socket);
+		mem_close_fd(&c->errors);
+		*c = s->calls[--s->n_calls];
 	}
 }
 
 static int serve_init(struct serve *s, struct hw_err *e)
 {
-	const struct sigaction on_child = { .sa_handler = ignore_signal };
 	struct stat st;
 	sigset_t child;
 
@@ -400,7 +392,7 @@ static int serve_init(struct serve *s, struct hw_err *e)
 	sigemptyset(&child);
 	sigaddset(&child, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &child, NULL);
-	sigaction(SIGCHLD, &on_child, NULL);
+	set_handler(SIGCHLD, do_nothing); /* ends ppoll() */
 	s->null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (s->null < 0)
 		return err_set(e, -errno, "open /dev/null");
@@ -410,6 +402,7 @@ static int serve_init(struct serve *s, struct hw_err *e)
 	helper_reset_oom_score();
 	child_raise_files(FILES_WANTED);
 	program_init();
+	(void)boot_id(); /* read once for all calls */
 	if (send(HELPER_SOCKET, "r", 1, MSG_NOSIGNAL) < 0)
 		return err_set(e, -errno, "send to the daemon");
 	return 0;
@@ -422,7 +415,6 @@ int serve_run(const struct hw_plugin *const *plugins, struct hw_err *e)
 	sigset_t none;
 	int r;
 
-	list_init(&s.calls);
 	sigemptyset(&none);
 	r = serve_init(&s, e);
 	while (r == 0) {
@@ -440,7 +432,6 @@ int serve_run(const struct hw_plugin *const *plugins, struct hw_err *e)
 		receive_taken(&s);
 		reap_processes(&s);
 	}
-	list_for_each_safe(struct call, c, &s.calls, in_calls)
-		call_free(c);
+	free(s.calls);
 	return r;
 }

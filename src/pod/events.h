@@ -50,7 +50,7 @@ struct event_reader *event_reader_new(struct events *events);
 void event_reader_free(struct event_reader *r); /* NULL is allowed */
 /* Becomes readable when there may be an event. */
 int event_reader_fd(const struct event_reader *r);
-/* Return: 1 with a reference to the next event; 0 if there is none yet; -EOVERFLOW if events were lost,
+/* Return: 1 with a reference to the next event; 0 if it has not happened yet; -EOVERFLOW if events were lost,
  * with their number in the message */
 int event_reader_next(struct event_reader *r, const struct event **ret_event, struct hw_err *e);
 

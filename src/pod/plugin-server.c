@@ -145,13 +145,14 @@ static bool find_file(const char *path, struct file_id *ret_file)
 {
 	struct stat st;
 
-	if (stat(path, &st) < 0 || !S_ISREG(st.st_mode) || access(path, X_OK) < 0)
+	if (stat(path, &st) < 0 || !S_ISREG(st.st_mode) ||
+	    !(st.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH)))
 		return false;
 	*ret_file = (struct file_id){ st.st_dev, st.st_ino };
 	return true;
 }
 
-/* Return: the path of the program, allocated; NULL if there is none */
+/* Return: the path of the program, allocated; NULL if it is missing */
 static char *find_program(const struct plugin_server *s, struct file_id *ret_file)
 {
 	for (size_t i = 0; i < s->dirs.n; i++) {
@@ -274,8 +275,9 @@ static void end_call(const struct call *c)
 	if (ioctl(c->socket, SIOCOUTQ, &unread) == 0 && unread > 0)
 		return;
 	for (;;) {
-		ssize_t n = recv(c->socket, &byte, 1, MSG_DONTWAIT);
+		ssize_t n;
 
+		n = recv(c->socket, &byte, 1, MSG_DONTWAIT);
 		if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
 			return;
 		if (n < 0)

@@ -14,6 +14,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <spawn.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/resource.h>
@@ -23,7 +24,7 @@
 
 #define LONG_MS	   60000 /* reached only if a test fails */
 #define THREADS	   50
-#define NOBODY	   65534
+#define OTHER_USER 65534
 #define LARGE	   (5 << 20)  /* more than a plugin of ours accepts */
 #define VERY_LARGE (10 << 20) /* more than a message may have */
 
@@ -159,6 +160,18 @@ static pid_t read_pid(const struct place *p, const char *name)
 	return (pid_t)strtol(text, NULL, 10);
 }
 
+/* Replaces a link in the directory of plugins by a copy of hawser-plugin. */
+static void replace_by_copy(const struct place *p, const char *name)
+{
+	autofree char *path = str_printf("%s/%s", p->bin, name);
+	autofree char *real = program();
+	AUTO(buf_done) struct buf bytes = { 0 };
+	struct hw_err e;
+
+	assert_ok(file_read(AT_FDCWD, real, 1 << 30, &bytes, &e), e);
+	assert_ok(file_replace(AT_FDCWD, path, bytes.data, bytes.len, 0755, 0, &e), e);
+}
+
 static bool is_served(const struct place *p, const char *pid)
 {
 	autofree char *want = str_printf("%s/hawser-plugin", p->bin);
@@ -171,7 +184,7 @@ static bool is_served(const struct place *p, const char *pid)
 }
 
 /* Return: the process ID of serve, which is the oldest of its processes, or the youngest of them: the
- * process of the last call, or the one that waits; 0 if there is none */
+ * process of the last call, or the one that waits; 0 if no process is found */
 static pid_t find_served(const struct place *p, bool youngest)
 {
 	DIR *dir = opendir("/proc");
@@ -200,11 +213,9 @@ static pid_t parent_of(pid_t pid)
 	autofree char *path = str_printf("/proc/%d/stat", (int)pid);
 	AUTO(buf_done) struct buf text = { 0 };
 	struct hw_err e;
-	int parent;
 
 	assert_ok(file_read(AT_FDCWD, path, 4096, &text, &e), e);
-	assert_int_equal(sscanf(strrchr(text.data, ')'), ") %*c %d", &parent), 1);
-	return parent;
+	return (pid_t)strtol(strrchr(text.data, ')') + strlen(") S "), NULL, 10);
 }
 
 /* A call in a thread of its own. */
@@ -328,14 +339,12 @@ static void own_plugins_are_not_executed(void **state)
 	const struct place *p = *state;
 	AUTO(plugin_server_free) struct plugin_server *s = new_server(p);
 	const struct options o = { .variable = "LD_PRELOAD=/nowhere.so" };
-	autofree char *copy = str_printf("cp -L %s/noop %s/tmp && mv %s/tmp %s/noop", p->bin,
-					 p->bin, p->bin, p->bin);
 
 	AUTO(outcome_done) struct outcome own = run(s, p, "noop", o);
 	assert_int_equal(own.r, 0);
 	assert_string_equal(own.ran.errors, "");
 	/* a copy is another file, whatever it contains */
-	assert_int_equal(system(copy), 0);
+	replace_by_copy(p, "noop");
 	AUTO(outcome_done) struct outcome other = run(s, p, "noop", o);
 	assert_int_equal(other.r, 0);
 	assert_string_equal(other.ran.output, own.ran.output);
@@ -436,16 +445,41 @@ static char *host_local_config(const struct place *p)
 			  p->dir);
 }
 
+static bool has_lock_open(const struct place *p, const char *pid)
+{
+	autofree char *lock = str_printf("%s/leases/net/lock", p->dir);
+	autofree char *path = str_printf("/proc/%s/fd", pid);
+	DIR *dir = opendir(path);
+	bool found = false;
+
+	for (const struct dirent *entry; dir && (entry = readdir(dir)) != NULL;) {
+		char target[512] = "";
+
+		if (readlinkat(dirfd(dir), entry->d_name, target, sizeof(target) - 1) > 0)
+			found |= str_equal(target, lock);
+	}
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
+/* Return: the process of a call that has the lock open, 0 if there is no such process yet */
+static pid_t find_waiter(const struct place *p)
+{
+	DIR *dir = opendir("/proc");
+	pid_t found = 0;
+
+	assert_non_null(dir);
+	for (const struct dirent *entry; (entry = readdir(dir)) != NULL;)
+		if (is_served(p, entry->d_name) && has_lock_open(p, entry->d_name))
+			found = (pid_t)strtol(entry->d_name, NULL, 10);
+	closedir(dir);
+	return found;
+}
+
 static bool has_waiter(const void *p)
 {
-	const struct place *place = p;
-	autofree char *held =
-		str_printf("grep -q 'FLOCK.*WRITE' /proc/locks && "
-			   "ls -l /proc/*/fd 2>/dev/null | grep -c %s/leases/net/lock |"
-			   " grep -q '[2-9]'",
-			   place->dir);
-
-	return system(held) == 0;
+	return find_waiter(p) != 0;
 }
 
 static void own_plugin_that_waits_is_killed(void **state)
@@ -466,6 +500,44 @@ static void own_plugin_that_waits_is_killed(void **state)
 	assert_int_equal(c.out.r, -ECANCELED);
 	assert_false(has_waiter(p));
 	close(lock);
+}
+
+/* The process that waits for a call has serve's socket as standard input. */
+static bool has_waiting_process(const void *p)
+{
+	pid_t youngest = find_served(p, true);
+	autofree char *path = str_printf("/proc/%d/fd/0", (int)youngest);
+	char target[64] = "";
+
+	return youngest != find_served(p, false) &&
+	       readlink(path, target, sizeof(target) - 1) > 0 && str_starts(target, "socket:");
+}
+
+/* Nothing that the deadline could kill has started, and nothing starts later. */
+static void deadline_applies_to_a_stopped_serve(void **state)
+{
+	const struct place *p = *state;
+	AUTO(plugin_server_free) struct plugin_server *s = new_server(p);
+	pid_t stopped[2];
+
+	place_plugin(p, "toucher", "touch $D/touched");
+	AUTO(outcome_done) struct outcome first = run(s, p, "noop", (struct options){ 0 });
+	assert_ok(first.r, first.e);
+	wait_until(has_waiting_process, p);
+	stopped[0] = find_served(p, false);
+	stopped[1] = find_served(p, true);
+	kill(stopped[0], SIGSTOP);
+	kill(stopped[1], SIGSTOP);
+	AUTO(outcome_done)
+	struct outcome late = run(s, p, "toucher", (struct options){ .timeout_ms = 50 });
+	assert_int_equal(late.r, -ETIMEDOUT);
+	kill(stopped[0], SIGCONT);
+	kill(stopped[1], SIGCONT);
+	wait_until(is_dead, &stopped[1]); /* it has read the request */
+	assert_false(place_has(p, "touched"));
+	AUTO(outcome_done) struct outcome next = run(s, p, "toucher", (struct options){ 0 });
+	assert_ok(next.r, next.e);
+	assert_true(place_has(p, "touched"));
 }
 
 static void plugin_that_prints_without_end_is_killed(void **state)
@@ -509,19 +581,6 @@ static void daemon_that_a_plugin_leaves_survives(void **state)
 
 /* ---- processes that are killed --------------------------------------------------------- */
 
-/* Kills the process of a call that has the file open. */
-static void kill_waiter(const struct place *p, int number)
-{
-	for (pid_t pid = find_served(p, false) + 1; pid <= find_served(p, true); pid++) {
-		autofree char *has_file =
-			str_printf("ls -l /proc/%d/fd 2>/dev/null | grep -q %s/leases/net/lock",
-				   (int)pid, p->dir);
-
-		if (system(has_file) == 0)
-			kill(pid, number);
-	}
-}
-
 static void killed_plugin_is_reported(void **state)
 {
 	static const int signals[] = { SIGKILL, SIGSEGV, SIGABRT };
@@ -537,7 +596,7 @@ static void killed_plugin_is_reported(void **state)
 
 		start(&c);
 		wait_until(has_waiter, p);
-		kill_waiter(p, signals[i]);
+		kill(find_waiter(p), signals[i]);
 		join(&c);
 		assert_ok(c.out.r, c.out.e);
 		assert_true(WIFSIGNALED(c.out.ran.status));
@@ -552,13 +611,16 @@ static void children_of_a_killed_process_are_killed(void **state)
 	const struct place *p = *state;
 	AUTO(plugin_server_free) struct plugin_server *s = new_server(p);
 	struct running c = { s, p, "sleeper", { 0 } };
-	pid_t plugin, child;
+	pid_t plugin, child, process;
 
 	write_sleeper(p);
 	start(&c);
 	plugin = read_pid(p, "plugin");
 	child = read_pid(p, "child");
-	kill(parent_of(plugin), SIGKILL);
+	process = plugin; /* its child, or with ThreadSanitizer a child of its child */
+	while (parent_of(process) != find_served(p, false))
+		process = parent_of(process);
+	kill(process, SIGKILL);
 	join(&c);
 	assert_ok(c.out.r, c.out.e);
 	assert_int_equal(c.out.ran.status, SIGKILL);
@@ -611,19 +673,32 @@ static void calls_are_repeated_if_serve_is_killed(void **state)
 	}
 }
 
-/* A daemon that runs a plugin, in a process of its own. */
-static pid_t fork_daemon(const struct place *p, const char *plugin, const char *command,
-			 const char *input)
+/* ---- a daemon in a process of its own --------------------------------------------------- */
+
+/* The arguments of this program if it is that daemon. */
+enum { ARG_DIR = 1, ARG_PLUGIN, ARG_COMMAND, ARG_INPUT, ARGS };
+
+static int run_daemon(char **argv)
 {
-	pid_t pid = fork();
+	struct place p = { 0 };
+	struct plugin_server *s;
 
-	if (pid == 0) {
-		struct plugin_server *s = new_server(p);
+	snprintf(p.bin, sizeof(p.bin), "%s/bin", argv[ARG_DIR]);
+	snprintf(p.state, sizeof(p.state), "%s/state", argv[ARG_DIR]);
+	s = new_server(&p);
+	(void)run(s, &p, argv[ARG_PLUGIN],
+		  (struct options){ .command = argv[ARG_COMMAND], .input = argv[ARG_INPUT] });
+	return 1; /* not reached: the daemon is killed */
+}
 
-		(void)run(s, p, plugin, (struct options){ .command = command, .input = input });
-		_exit(0);
-	}
-	assert_true(pid > 0);
+static pid_t start_daemon(const struct place *p, const char *plugin, const char *command,
+			  const char *input)
+{
+	const char *const argv[] = { "daemon", p->dir, plugin, command, input, NULL };
+	pid_t pid;
+
+	assert_int_equal(
+		posix_spawn(&pid, "/proc/self/exe", NULL, NULL, (char *const *)argv, environ), 0);
 	return pid;
 }
 
@@ -634,7 +709,7 @@ static void plugins_end_with_the_daemon(void **state)
 	struct hw_err e;
 
 	write_sleeper(p);
-	pid = fork_daemon(p, "sleeper", NULL, NULL);
+	pid = start_daemon(p, "sleeper", "ADD", "");
 	plugin = read_pid(p, "plugin");
 	child = read_pid(p, "child");
 	AUTO(plugin_server_free) struct plugin_server *s = new_server(p);
@@ -655,7 +730,7 @@ static void plugins_end_with_the_daemon_without_serve(void **state)
 	struct hw_err e;
 
 	write_sleeper(p);
-	pid = fork_daemon(p, "sleeper", NULL, NULL);
+	pid = start_daemon(p, "sleeper", "ADD", "");
 	plugin = read_pid(p, "plugin");
 	child = read_pid(p, "child");
 	kill(find_served(p, false), SIGKILL);
@@ -675,7 +750,7 @@ static void own_plugin_ends_with_the_daemon(void **state)
 	struct hw_err e;
 	pid_t pid;
 
-	pid = fork_daemon(p, "host-local", "ADD", input);
+	pid = start_daemon(p, "host-local", "ADD", input);
 	wait_until(has_waiter, p);
 	kill(pid, SIGKILL);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
@@ -719,9 +794,6 @@ static void replaced_program_is_used(void **state)
 	const struct place *p = *state;
 	AUTO(plugin_server_free) struct plugin_server *s = new_server(p);
 	struct running c = { s, p, "waiter", { 0 } };
-	autofree char *replace =
-		str_printf("cp -L %s/hawser-plugin %s/new && mv %s/new %s/hawser-plugin", p->bin,
-			   p->bin, p->bin, p->bin);
 	pid_t old, new;
 
 	place_plugin(
@@ -730,7 +802,7 @@ static void replaced_program_is_used(void **state)
 	start(&c);
 	(void)read_pid(p, "plugin");
 	old = find_served(p, false);
-	assert_int_equal(system(replace), 0);
+	replace_by_copy(p, "hawser-plugin");
 	AUTO(outcome_done) struct outcome out = run(s, p, "noop", (struct options){ 0 });
 	assert_ok(out.r, out.e);
 	new = find_served(p, true);
@@ -798,43 +870,46 @@ static void serve_without_descriptors_is_replaced(void **state)
 	}
 }
 
-/* Return: 0, or the line of the first condition that is not true */
-static int call_without_processes(const struct place *p)
+/* As another user, because the limit does not apply to root. */
+static int run_as_other_user(char **argv)
 {
 	const struct rlimit none = { 0, 0 };
+	struct place p = { 0 };
 	struct plugin_server *s;
 
-	if (setresgid(NOBODY, NOBODY, NOBODY) < 0 || setresuid(NOBODY, NOBODY, NOBODY) < 0)
-		return __LINE__ % 256;
-	s = new_server(p);
-	struct outcome first = run(s, p, "noop", (struct options){ 0 });
-	if (first.r < 0 || prlimit(find_served(p, false), RLIMIT_NPROC, &none, NULL) < 0)
-		return __LINE__ % 256;
-	for (int i = 0; i < 5; i++) {
-		struct outcome next = run(s, p, "noop", (struct options){ 0 });
-
-		if (next.r == -EAGAIN &&
-		    str_equal(next.e.msg, "fork: Resource temporarily unavailable"))
-			return 0;
-		if (next.r < 0)
-			return __LINE__ % 256;
+	snprintf(p.bin, sizeof(p.bin), "%s/bin", argv[ARG_DIR]);
+	snprintf(p.state, sizeof(p.state), "%s/state", argv[ARG_DIR]);
+	if (setresgid(OTHER_USER, OTHER_USER, OTHER_USER) < 0 ||
+	    setresuid(OTHER_USER, OTHER_USER, OTHER_USER) < 0)
+		return 1;
+	s = new_server(&p);
+	struct outcome out = run(s, &p, "noop", (struct options){ 0 });
+	if (out.r < 0 || prlimit(find_served(&p, false), RLIMIT_NPROC, &none, NULL) < 0)
+		return 2;
+	/* a process may be waiting for the next call already */
+	for (int i = 0; i < 5 && out.r == 0; i++) {
+		outcome_done(&out);
+		out = run(s, &p, "noop", (struct options){ 0 });
 	}
-	return __LINE__ % 256;
+	plugin_server_free(s);
+	return out.r == -EAGAIN && str_equal(out.e.msg, "fork: Resource temporarily unavailable")
+		       ? 0
+		       : 3;
 }
 
 static void call_fails_if_serve_cannot_fork(void **state)
 {
 	const struct place *p = *state;
+	const char *const argv[] = { "other-user", p->dir, NULL };
 	int status = -1;
 	pid_t pid;
 
 	if (geteuid() != 0)
 		skip();
-	assert_int_equal(chown(p->state, NOBODY, NOBODY), 0);
+	assert_int_equal(chown(p->state, OTHER_USER, OTHER_USER), 0);
 	assert_int_equal(chmod(p->dir, 0755) | chmod(p->bin, 0755), 0);
-	pid = fork();
-	if (pid == 0)
-		_exit(call_without_processes(p));
+	assert_int_equal(
+		posix_spawn(&pid, "/proc/self/exe", NULL, NULL, (char *const *)argv, environ), 0);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
 }
@@ -904,7 +979,18 @@ static void calls_are_counted(void **state)
 		sentence, f, setup, place_teardown, NULL                                           \
 	}
 
-int main(void)
+/* Options of the sanitizers in the programs that the tests start. At the end of a process, the leak
+ * detector forks, and waits forever if that process is killed, as some tests do. Signals that the
+ * sanitizers handle would end a process with a status. */
+static void set_sanitizer_options(const char *variable)
+{
+	autofree char *options = str_printf("%s:detect_leaks=0:handle_segv=0:handle_abort=0",
+					    str_or(getenv(variable), ""));
+
+	setenv(variable, options, 1);
+}
+
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		SERVER_TEST("plugin-server: status, output and errors are those of exec",
@@ -921,6 +1007,8 @@ int main(void)
 		SERVER_TEST("plugin-server: a call can be cancelled", call_can_be_cancelled),
 		SERVER_TEST("plugin-server: a plugin of hawser-plugin can be cancelled",
 			    own_plugin_that_waits_is_killed),
+		SERVER_TEST("plugin-server: a deadline applies also if serve is stopped",
+			    deadline_applies_to_a_stopped_serve),
 		SERVER_TEST("plugin-server: a plugin that prints without end is killed",
 			    plugin_that_prints_without_end_is_killed),
 		SERVER_TEST("plugin-server: a daemon that a plugin leaves behind survives",
@@ -956,5 +1044,11 @@ int main(void)
 			    calls_are_counted),
 	};
 
+	if (argc == ARGS)
+		return run_daemon(argv);
+	if (argc == ARG_DIR + 1)
+		return run_as_other_user(argv);
+	set_sanitizer_options("ASAN_OPTIONS");
+	set_sanitizer_options("TSAN_OPTIONS");
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

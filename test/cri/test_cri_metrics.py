@@ -11,7 +11,7 @@ import stat
 import pytest
 
 pytest.importorskip("grpc", reason="python3-grpcio is not installed")
-from program import UnixHTTP, get, make  # noqa: F401, a fixture
+from program import UnixHTTP, get, make, with_status  # noqa: F401, a fixture
 from waiting import LONG, wait_until
 
 
@@ -65,6 +65,21 @@ def test_metrics_are_served_on_a_unix_socket(make, tmp_path):
     assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
     assert d.stop() == 0
     assert not os.path.exists(path) and not os.path.exists(d.socket)
+
+
+def test_calls_of_plugins_are_counted(make, tmp_path):
+    path = str(tmp_path / "metrics")
+    d = make("--metrics-address", "unix:" + path)
+    with_status(d)
+    (d.dir / "away").touch()
+    d.start()
+    labels = '{plugin="bridge",command="STATUS"}'
+    wait_until(lambda: values(get(UnixHTTP(path))[2]).get("hawser_plugin_calls_failed_total" + labels, 0) > 0)
+    (d.dir / "away").unlink()
+    wait_until(lambda: d.network()[0])
+    found = values(get(UnixHTTP(path))[2])
+    assert found["hawser_plugin_call_seconds_count" + labels] > found["hawser_plugin_calls_failed_total" + labels]
+    assert found["hawser_plugin_call_seconds_sum" + labels] > 0
 
 
 def free_port():

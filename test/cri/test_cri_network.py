@@ -4,12 +4,28 @@ test/cri/test_cri_network.py - the network of hawser-cri: readiness, STATUS of i
 """
 import json
 import os
+import pathlib
 
 import pytest
 
 pytest.importorskip("grpc", reason="python3-grpcio is not installed")
 from program import CONFLIST, cidr, make, with_status  # noqa: F401, a fixture
-from waiting import wait_until
+from waiting import LONG, wait_until
+
+
+def served(d):
+    """The processes of hawser-plugin serve that use the daemon's state directory."""
+    lock = str(d.state / "plugins.lock")
+    found = []
+    for path in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            if b"hawser-plugin\0serve\0" in (path / "cmdline").read_bytes() and \
+                    lock in [os.readlink(fd) for fd in (path / "fd").iterdir()]:
+                found.append(path.name)
+        except OSError:
+            pass
+    return found
+
 
 TEMPLATE = """{"cniVersion": "1.0.0", "name": "rendered", "plugins": [{"type": "bridge",
 "ipam": {"type": "host-local", "ranges": [{{range $i, $r := .PodCIDRRanges}}{{if $i}}, {{end}}
@@ -76,6 +92,24 @@ def test_a_plugin_that_hangs_does_not_block_the_daemon(make):
     assert d.network() == (False, "Network plugin returns error: plugins have not answered STATUS yet")
     assert d.stop() == 0
     wait_until(lambda: not os.path.exists("/proc/" + (d.dir / "pid").read_text().strip()))
+
+
+def test_a_plugin_ends_with_a_killed_daemon(make):
+    d = make()
+    (d.dir / "hang").touch()
+    with_status(d)
+    d.start()
+    wait_until(lambda: (d.dir / "pid").exists() and (d.dir / "pid").read_text().strip())
+    pid = (d.dir / "pid").read_text().strip()
+    assert served(d)
+    d.process.kill()
+    d.process.wait(LONG)
+    (d.dir / "hang").unlink()
+    d.start()
+    wait_until(lambda: d.network() == (True, ""))
+    assert not os.path.exists("/proc/" + pid)
+    assert d.stop() == 0
+    wait_until(lambda: not served(d))
 
 
 def test_a_template_is_rendered_to_a_network_configuration(make):

@@ -48,7 +48,9 @@ class Daemon:
         self.start()
 
     def start(self):
-        self.process = subprocess.Popen([BUILD / "test/served", self.dir, self.plugins, PROGRAM],
+        # The leak detector of ASan forks at the end of a process, and waits forever if that fork is killed.
+        env = {**os.environ, "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"}
+        self.process = subprocess.Popen([BUILD / "test/served", self.dir, self.plugins, PROGRAM], env=env,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def send(self, *lines):
@@ -120,7 +122,7 @@ def test_many_calls_at_once_succeed_and_leave_nothing(daemon):
     create_pods(PODS)
     assert set(daemon.run("add", range(PODS)).values()) == {""}
     assert len(list(daemon.leases.glob("served/10.1.*"))) == PODS
-    assert len(daemon.served()) == 2    # serve, and the process that waits for the next call
+    wait_until(lambda: len(daemon.served()) == 2)  # serve, and the process that waits for the next call
     assert set(daemon.run("del", range(PODS)).values()) == {""}
     daemon.assert_nothing_left()
 
@@ -183,7 +185,6 @@ def test_an_add_of_a_killed_daemon_does_not_finish_after_the_del_of_the_next_one
         daemon.process.wait(LONG)
         daemon.start()
         assert set(daemon.run("del", range(VICTIMS)).values()) == {""}
-        assert not daemon.left() or not wait_until(lambda: not daemon.left())
         daemon.assert_nothing_left()
 
 
