@@ -8,6 +8,7 @@
  *        the first object.
  */
 #include <errno.h>
+#include <sys/eventfd.h>
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -26,9 +27,9 @@
 static int finish_pod(struct pod *pod, struct hw_err *e)
 {
 	if (pod->state == POD_STOPPING)
-		return pod_stop(pod, 0, e);
+		return pod_stop(pod, POD_BACKGROUND, e);
 	if (pod->state == POD_REMOVING)
-		return pod_remove(pod, 0, e);
+		return pod_remove(pod, POD_BACKGROUND, e);
 	return 0;
 }
 
@@ -113,7 +114,7 @@ static void *finisher_thread(void *arg)
 		o = wait_for_object(f);
 		if (!o)
 			return NULL;
-		if (finish(o, &e) < 0)
+		if (finish(o, &e) < 0 && e.code != -ECANCELED)
 			log_event(LOG_WARN, "not cleaned up, trying again later", "id", o->id,
 				  "error", e.msg, NULL);
 	}
@@ -142,7 +143,8 @@ void finisher_init(struct finisher *f)
 {
 	pthread_condattr_t attr;
 
-	*f = (struct finisher){ .lock = PTHREAD_MUTEX_INITIALIZER };
+	*f = (struct finisher){ .lock = PTHREAD_MUTEX_INITIALIZER,
+				.cancel_fd = eventfd(0, EFD_CLOEXEC) };
 	list_init(&f->objects);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -183,6 +185,7 @@ void finisher_done(struct finisher *f)
 	f->stopping = true;
 	pthread_cond_broadcast(&f->changed);
 	pthread_mutex_unlock(&f->lock);
+	eventfd_write(f->cancel_fd, 1);
 	for (size_t i = 0; i < f->n_threads; i++)
 		pthread_join(f->threads[i], NULL);
 	list_for_each_safe(struct object, o, &f->objects, finish_link) {
@@ -190,6 +193,7 @@ void finisher_done(struct finisher *f)
 		shared_unref(o);
 	}
 	free(f->threads);
+	mem_close_fd(&f->cancel_fd);
 	pthread_cond_destroy(&f->changed);
 	pthread_mutex_destroy(&f->lock);
 }

@@ -46,6 +46,7 @@ struct finisher {
 	pthread_t *threads;
 	size_t n_threads;
 	bool stopping;
+	int cancel_fd; /* eventfd: ends the plugins that the threads run */
 };
 
 struct pods {
@@ -96,13 +97,16 @@ void event_pod_changed(struct pod *pod, enum pod_state before);
 void event_pod_deleted(struct pod *pod);
 
 /* ---- stop.c ------------------------------------------------------------------------- */
-/* The caller owns the pod. Both continue what an earlier attempt has left. @flags: PODS_FORCE */
+enum { POD_BACKGROUND = 1 << 8 }; /* no client waits: finisher_done() ends the plugins */
+/* The caller owns the pod. Both continue what an earlier attempt has left. @flags: PODS_FORCE,
+ * POD_BACKGROUND */
 int pod_stop(struct pod *pod, unsigned flags, struct hw_err *e);
 int pod_remove(struct pod *pod, unsigned flags, struct hw_err *e);
 
 /* ---- finish.c ----------------------------------------------------------------------- */
 void finisher_init(struct finisher *f);
-/* Stops the threads when the operation that each one runs has ended. */
+/* Ends the plugins that the threads run, and stops the threads. The pods stay as they are: the next process
+ * finishes them. */
 void finisher_done(struct finisher *f);
 /* Stop or remove a pod or container in the background, as its state says, until that has succeeded. Does
  * nothing if it is already in the list. */

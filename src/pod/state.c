@@ -140,8 +140,10 @@ static void load_row(struct pods *p, struct db_query *q)
 	};
 	adjust_state(pod, (enum pod_state)db_int(q, 1));
 	if (r < 0) {
-		log_event(LOG_ERROR, "row of a pod cannot be read; the pod is kept", "pod",
-			  pod->o.id, "error", e.msg, NULL);
+		log_event(LOG_ERROR,
+			  "row of a pod cannot be read; the pod is kept: end its processes and "
+			  "remove it with \"hawser rm --force\"",
+			  "pod", pod->o.id, "error", e.msg, NULL);
 		pod->state = POD_LOST;
 	}
 	object_add(&pod->o);

@@ -27,14 +27,14 @@
 
 /* ---- steps -------------------------------------------------------------------------- */
 
-static int detach_networks(struct pod *pod, struct hw_err *e)
+static int detach_networks(struct pod *pod, unsigned flags, struct hw_err *e)
 {
 	autofree char *netns = pod_netns_path(pod->pods, pod->o.id);
 	struct network_pod n = {
 		.id = pod->o.id,
 		.spec = pod->spec,
 		.netns = namespaces_is_pin(netns) ? netns : "",
-		.cancel_fd = -1,
+		.cancel_fd = flags & POD_BACKGROUND ? pod->pods->finisher.cancel_fd : -1,
 		.timeout_ms = DEL_TIMEOUT_MS,
 	};
 
@@ -68,12 +68,20 @@ static int remove_files(struct pod *pod, struct hw_err *e)
 	return remove_tree(dir, pod->o.id, e);
 }
 
-/* With the systemd driver, the cgroups of containers end with their units. */
+/* With the systemd driver, the cgroups of containers end with their units. The parent of a lost pod's cgroup
+ * is not known: if the client has not given one, it is that which we would choose. */
 static int remove_cgroup(struct pod *pod, struct hw_err *e)
 {
 	autofree char *child = NULL;
+	int r;
 
-	if (!pod->cgroup.path || pod->cgroup.driver == CGROUP_SYSTEMD)
+	if (!pod->cgroup.path) {
+		r = cgroup_parent_init(&pod->cgroup, pod->pods->options.cgroup_driver, "",
+				       pod->o.id, e);
+		if (r < 0)
+			return r;
+	}
+	if (pod->cgroup.driver == CGROUP_SYSTEMD)
 		return 0;
 	child = cgroup_parent_child(&pod->cgroup, pod->o.id);
 	return cgroup_remove(pod->pods->options.cgroups, pod->cgroup.own ? pod->cgroup.path : child,
@@ -89,7 +97,7 @@ static int teardown(struct pod *pod, unsigned flags, struct hw_err *e)
 	r = containers_kill_all(pod, time_deadline(CONTAINERS_TIMEOUT_MS), e);
 	if (r < 0)
 		return r;
-	r = pod->spec ? detach_networks(pod, e) : detach_lost(pod, e);
+	r = pod->spec ? detach_networks(pod, flags, e) : detach_lost(pod, e);
 	if (r < 0 && (flags & PODS_FORCE)) {
 		log_event(LOG_WARN, "network not cleaned up", "pod", pod->o.id, "error", e->msg,
 			  NULL);
@@ -115,6 +123,11 @@ int pod_stop(struct pod *pod, unsigned flags, struct hw_err *e)
 {
 	int r = 0;
 
+	if (pod->state == POD_LOST && !(flags & PODS_FORCE))
+		return err_text(e, -EBUSY,
+				"pod %s was lost from the database: remove it with \"hawser rm "
+				"--force\"",
+				pod->o.id);
 	if (pod->state == POD_STOPPED)
 		return 0;
 	if (pod->state == POD_READY)
@@ -134,11 +147,6 @@ int pod_remove(struct pod *pod, unsigned flags, struct hw_err *e)
 {
 	int r;
 
-	if (pod->state == POD_LOST && !(flags & PODS_FORCE))
-		return err_text(e, -EBUSY,
-				"pod %s was lost from the database: remove it with \"hawser rm "
-				"--force\"",
-				pod->o.id);
 	r = pod_stop(pod, flags, e);
 	if (r == 0 && pod->state == POD_STOPPED)
 		r = state_change(pod, POD_REMOVING, e);

@@ -53,7 +53,11 @@ def lose_everything(d, pod):
 @pytest.mark.parametrize("lose", [lose_namespace, lose_pin, lose_configuration, break_configuration,
                                   replace_configuration, lose_cache, lose_everything])
 def test_a_pod_is_stopped_and_removed_without(pods, plugins, lose):
-    d = pods(plugins=plugins)
+    d = pods(plugins=plugins, start=False)
+    conf = d.conflist()
+    conf["plugins"][0]["ipMasq"] = plugins == "ours"  # upstream leaves the rules if the namespace is gone
+    d.write_network(conf)
+    d.start()
     ports = [{"host_port": 8080, "container_port": 80}]
     pod = d.cri.run("a", port_mappings=ports)
     other = d.cri.run("b")
@@ -207,9 +211,10 @@ def test_a_stop_that_waits_for_another_operation_ends_at_its_deadline(pods):
 @pytest.mark.parametrize("command", ["ADD", "DEL", "DEL in the background"])
 def test_the_daemon_stops_in_time_while_a_plugin_hangs(pods, command):
     d = pods("--drain-timeout", "0")
+    waiting = None
     if command == "ADD":
         d.direct("ADD.hang")
-        d.cri.start_run()
+        waiting = d.cri.start_run()
     else:
         pod = d.cri.run()
         d.direct("DEL.fail", "not now")
@@ -218,12 +223,13 @@ def test_the_daemon_stops_in_time_while_a_plugin_hangs(pods, command):
         d.undirect()
         d.direct("DEL.hang")
         if command == "DEL":
-            d.cri.start("StopPodSandbox", pod_sandbox_id=pod)
+            waiting = d.cri.start("StopPodSandbox", pod_sandbox_id=pod)
     d.wait_for_call(command[:3], 1 if command == "ADD" else tries + 1)
     pid = d.called(command[:3])["pid"]
     d.process.terminate()
     assert d.process.wait(20) == 0, d.log()
     d.process = None
+    assert not waiting or waiting.exception(60)
     wait_until(lambda: not os.path.exists("/proc/%d" % pid))
     d.undirect()
     d.start()
