@@ -121,7 +121,7 @@ static const struct ruleset {
 	uint32_t version;
 	const char *version_chain;
 } rulesets[] = {
-	[NFT_INET] = { "inet", nft_ruleset, 3, "version3" },
+	[NFT_INET] = { "inet", nft_ruleset, 2, "version2" },
 	[NFT_BRIDGE] = { "bridge", nft_ruleset_bridge, 1, "version1" },
 };
 
@@ -575,7 +575,7 @@ int nft_check_network(struct nft *nft, const struct nft_elem *elem, struct hw_er
 {
 	int r;
 
-	/* Versions 1 and 2 created chains with one rule, which masquerades at once. */
+	/* Version 1 created chains with one rule, which masquerades at once. */
 	r = elem->direct ? has_network_chain(nft, elem, e)
 			 : has_rules(nft, elem->table, elem->chain, e);
 	if (r == 0)
