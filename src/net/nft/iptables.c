@@ -21,8 +21,8 @@
 
 bool iptables_is_rule(const struct nft_rule *rule, const struct iptables_rule *wanted)
 {
-	return rule->verdict == wanted->verdict && rule->mask == wanted->mark &&
-	       rule->mark == wanted->mark && !rule->source.len && !rule->target.len &&
+	return rule->verdict == wanted->verdict && rule->mark.mask == wanted->mark.mask &&
+	       rule->mark.value == wanted->mark.value && !rule->source.len && !rule->target.len &&
 	       !rule->unknown && str_equal(rule->chain, str_or(wanted->chain, ""));
 }
 
@@ -60,8 +60,8 @@ static void put_mark(struct nlmsghdr *m, uint16_t type, uint32_t mark)
 	mnl_attr_nest_end(m, nest);
 }
 
-/* -m mark --mark MARK/MARK */
-static void put_mark_match(struct nlmsghdr *m, uint32_t mark)
+/* -m mark --mark VALUE/MASK, as iptables 1.8.9 and later store it */
+static void put_mark_match(struct nlmsghdr *m, const struct nft_mark *mark)
 {
 	struct expr_nest x = begin_expr(m, "meta");
 
@@ -71,14 +71,14 @@ static void put_mark_match(struct nlmsghdr *m, uint32_t mark)
 	x = begin_expr(m, "bitwise");
 	put_number(m, NFTA_BITWISE_SREG, NFT_REG_1);
 	put_number(m, NFTA_BITWISE_DREG, NFT_REG_1);
-	put_number(m, NFTA_BITWISE_LEN, sizeof(mark));
-	put_mark(m, NFTA_BITWISE_MASK, mark);
+	put_number(m, NFTA_BITWISE_LEN, sizeof(mark->mask));
+	put_mark(m, NFTA_BITWISE_MASK, mark->mask);
 	put_mark(m, NFTA_BITWISE_XOR, 0);
 	end_expr(m, x);
 	x = begin_expr(m, "cmp");
 	put_number(m, NFTA_CMP_SREG, NFT_REG_1);
 	put_number(m, NFTA_CMP_OP, NFT_CMP_EQ);
-	put_mark(m, NFTA_CMP_DATA, mark);
+	put_mark(m, NFTA_CMP_DATA, mark->value);
 	end_expr(m, x);
 }
 
@@ -130,8 +130,8 @@ void iptables_put_rule(struct nft *nft, const struct nft_chain_ref *place,
 	if (after != IPTABLES_TOP && after != IPTABLES_END)
 		mnl_attr_put_u64(m, NFTA_RULE_POSITION, after);
 	list = mnl_attr_nest_start(m, NFTA_RULE_EXPRESSIONS);
-	if (rule->mark)
-		put_mark_match(m, rule->mark);
+	if (rule->mark.mask)
+		put_mark_match(m, &rule->mark);
 	x = begin_expr(m, "counter");
 	end_expr(m, x);
 	if (rule->verdict == NFT_RULE_MASQUERADES)

@@ -21,7 +21,8 @@
 #define PRIORITY 100	/* of the chain; ruleset.nft sets the mark at priority 99 */
 #define MARK	 0x0800 /* as in ruleset.nft */
 
-static const struct iptables_rule masquerade = { MARK, NFT_RULE_MASQUERADES, NULL };
+static const struct iptables_rule masquerade = { .mark = { MARK, MARK },
+						 .verdict = NFT_RULE_MASQUERADES };
 
 struct postrouting {
 	struct nft_chain_ref chain;
@@ -45,8 +46,8 @@ static int match_rule(void *ctx, const struct nft_rule *rule, struct hw_err *e)
 	return 0;
 }
 
-/* A chain POSTROUTING with another priority does not belong to iptables. At a lower priority packets
- * would not have the mark yet. */
+/* A chain POSTROUTING with another priority does not belong to iptables. At a lower priority
+ * packets would not have the mark yet. */
 static int find(struct nft *nft, int family, struct postrouting *ret_found, struct hw_err *e)
 {
 	uint8_t proto = family == AF_INET ? NFPROTO_IPV4 : NFPROTO_IPV6;

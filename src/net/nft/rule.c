@@ -4,7 +4,9 @@
  *
  * How:   a rule is a list of expressions that work on registers. iptables and nft
  *        always generate the sequence load, mask, compare, so a comparison uses the
- *        value that was loaded last.
+ *        value that was loaded last. iptables stores the matches that it does not
+ *        translate as one expression with the data of the older kernel interface; in
+ *        versions before 1.8.9 also "mark".
  */
 #include "net/nft/rule.h"
 
@@ -14,6 +16,7 @@
 #include <linux/netfilter/nf_tables.h>
 #include <linux/netfilter/nf_tables_compat.h>
 #include <linux/netfilter/nfnetlink.h>
+#include <linux/netfilter/xt_mark.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -201,8 +204,7 @@ static bool read_cmp(struct rule_reader *reader, const struct nlattr *expr)
 		return false;
 	switch (reader->loaded) {
 	case MARK:
-		reader->rule.mask = reader->mask;
-		reader->rule.mark = bytes_to_mark(&value);
+		reader->rule.mark = (struct nft_mark){ bytes_to_mark(&value), reader->mask };
 		return true;
 	case SOURCE:
 		reader->rule.source = value;
@@ -237,16 +239,39 @@ static bool read_counter(struct rule_reader *reader, const struct nlattr *expr)
 	return true;
 }
 
+/* Does the attribute have this text, with or without a final NUL? */
+static bool attr_is(const struct nlattr *attr, const char *text)
+{
+	size_t len = attr ? strnlen(mnl_attr_get_str(attr), mnl_attr_get_payload_len(attr)) : 0;
+
+	return attr && len == strlen(text) && !memcmp(mnl_attr_get_str(attr), text, len);
+}
+
+/* A match of iptables. Only "mark" is known. */
+static bool read_match(struct rule_reader *reader, const struct nlattr *expr)
+{
+	const struct nlattr *name = nft_attr_find(expr, NFTA_MATCH_NAME);
+	const struct nlattr *data = nft_attr_find(expr, NFTA_MATCH_INFO);
+	struct xt_mark_mtinfo1 info;
+
+	if (!data || !attr_is(name, "mark") || nft_attr_number(expr, NFTA_MATCH_REV) != 1 ||
+	    mnl_attr_get_payload_len(data) < sizeof(info))
+		return false;
+	memcpy(&info, mnl_attr_get_payload(data), sizeof(info));
+	if (info.invert)
+		return false;
+	reader->rule.mark = (struct nft_mark){ info.mark, info.mask };
+	return true;
+}
+
 /* A target of iptables. Only MASQUERADE is known; its data are zero if it has no options, except the
  * number of ranges, which is 1 for IPv4. */
 static bool read_target(struct rule_reader *reader, const struct nlattr *expr)
 {
-	const struct nlattr *name, *info;
+	const struct nlattr *info;
 
-	name = nft_attr_find(expr, NFTA_TARGET_NAME);
 	info = nft_attr_find(expr, NFTA_TARGET_INFO);
-	if (!name || !info ||
-	    strncmp(mnl_attr_get_str(name), "MASQUERADE", mnl_attr_get_payload_len(name)) != 0)
+	if (!info || !attr_is(nft_attr_find(expr, NFTA_TARGET_NAME), "MASQUERADE"))
 		return false;
 	const uint8_t *v = mnl_attr_get_payload(info);
 	for (size_t i = reader->family == NFPROTO_IPV4 ? sizeof(uint32_t) : 0;
@@ -268,18 +293,19 @@ static const struct {
 	const char *name;
 	bool (*read)(struct rule_reader *reader, const struct nlattr *expr);
 } expressions[] = {
-	{ "meta", read_meta },	   { "payload", read_payload },	    { "bitwise", read_bitwise },
-	{ "cmp", read_cmp },	   { "immediate", read_immediate }, { "counter", read_counter },
-	{ "reject", read_reject }, { "target", read_target },
+	{ "meta", read_meta },		 { "payload", read_payload },
+	{ "bitwise", read_bitwise },	 { "cmp", read_cmp },
+	{ "match", read_match },	 { "counter", read_counter },
+	{ "immediate", read_immediate }, { "reject", read_reject },
+	{ "target", read_target },
 };
 
 static void read_expression(struct rule_reader *reader, const struct nlattr *item)
 {
 	const struct nlattr *name = nft_attr_find(item, NFTA_EXPR_NAME);
 
-	for (size_t i = 0; name && i < ARRAY_SIZE(expressions); i++)
-		if (!strncmp(mnl_attr_get_str(name), expressions[i].name,
-			     mnl_attr_get_payload_len(name)) &&
+	for (size_t i = 0; i < ARRAY_SIZE(expressions); i++)
+		if (attr_is(name, expressions[i].name) &&
 		    expressions[i].read(reader, nft_attr_find(item, NFTA_EXPR_DATA)))
 			return;
 	reader->rule.unknown++;

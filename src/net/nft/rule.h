@@ -29,9 +29,14 @@ struct nft_chain_info {
  * options */
 enum { NFT_RULE_CONTINUES = -100, NFT_RULE_REJECTS, NFT_RULE_MASQUERADES };
 
+/* A condition: the bits of @mask have this value; mask 0: any */
+struct nft_mark {
+	uint32_t value, mask;
+};
+
 struct nft_rule {
 	uint64_t handle;
-	uint32_t mask, mark;		  /* meta mark & mask == mark; mask 0: any */
+	struct nft_mark mark;
 	struct nft_bytes source, target;  /* addresses; empty: any */
 	unsigned unknown;		  /* number of unknown expressions */
 	int verdict;			  /* NF_ACCEPT, NFT_JUMP, ... or NFT_RULE_... */
