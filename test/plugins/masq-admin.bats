@@ -8,7 +8,7 @@ load ../lib
 load outside
 
 plugins=$HAWSER_BUILD/cni
-rule='-A POSTROUTING -m mark --mark 0x800/0x800 -j MASQUERADE'
+rule='-A POSTROUTING -m connmark --mark 0x68617773 -j MASQUERADE'
 
 # The host has a second address for SNAT. "outside" has routes to the pods, so that it receives and answers
 # packets that are not masqueraded.
@@ -212,16 +212,16 @@ expressions() {
 	for program in iptables ip6tables; do
 		family=${program%tables}
 		ours=$(expressions "$family")
-		$program -t nat -C POSTROUTING -m mark --mark 0x800/0x800 -j MASQUERADE
+		$program -t nat -C POSTROUTING -m connmark --mark 0x68617773 -j MASQUERADE
 		$program-save -t nat >/tmp/saved
-		$program -t nat -D POSTROUTING -m mark --mark 0x800/0x800 -j MASQUERADE
-		$program -t nat -A POSTROUTING -m mark --mark 0x800/0x800 -j MASQUERADE
+		$program -t nat -D POSTROUTING -m connmark --mark 0x68617773 -j MASQUERADE
+		$program -t nat -A POSTROUTING -m connmark --mark 0x68617773 -j MASQUERADE
 		diff <(echo "$ours") <(expressions "$family")
 		$program-restore </tmp/saved
 		check
 		[ "$($program -t nat -S POSTROUTING | grep -c MASQUERADE)" = 1 ]
 	done
-	iptables -t nat -A POSTROUTING -m mark --mark 0x800/0x800 -j MASQUERADE
+	iptables -t nat -A POSTROUTING -m connmark --mark 0x68617773 -j MASQUERADE
 	iptables -t nat -A POSTROUTING -d 10.98.0.0/16 -j ACCEPT
 	check
 	[ "$(postrouting)" = "-A POSTROUTING -d 10.99.0.0/16 -j ACCEPT"$'\n'"-A POSTROUTING -d 10.98.0.0/16 -j ACCEPT"$'\n'"$rule" ]
@@ -242,12 +242,9 @@ expressions() {
 	[ ! -e /run/hawser/host-objects ] || ! grep -r masquerade /run/hawser/host-objects
 }
 
-@test "masq: packets that others have marked with our bit are not masqueraded" {
-	iptables -t nat -A POSTROUTING -d 10.99.0.0/16 -j ACCEPT
-	iptables -t mangle -A OUTPUT -j MARK --set-mark 0x800
-	conf bridge
-	add c1 one
-	ip netns exec outside ip addr add 192.0.2.6/24 dev eth0
+# host_seen MARK: send a packet with this mark from 192.0.2.8, an address of the host, to 192.0.2.6, and print the
+# source address that "outside" sees
+host_seen() {
 	ip addr replace 192.0.2.8/32 dev lo
 	rm -f /tmp/seen
 	ip netns exec outside timeout 30 python3 -c '
@@ -258,12 +255,101 @@ print("ready", flush=True)
 print(s.recvfrom(9)[1][0], flush=True)' >/tmp/seen 3>&- &
 	wait_until has_line ready /tmp/seen
 	python3 -c '
-import socket
+import socket, sys
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.setsockopt(socket.SOL_SOCKET, socket.SO_MARK, int(sys.argv[1], 0))
 s.bind(("192.0.2.8", 0))
-s.sendto(b"x", ("192.0.2.6", 7777))'
+s.sendto(b"x", ("192.0.2.6", 7777))' "$1"
 	wait $!
-	[ "$(sed -n 2p /tmp/seen)" = 192.0.2.8 ]
+	sed -n 2p /tmp/seen
+}
+
+# watch EXPRESSION...: count the packets to port 7777 that match each expression when they leave the host, and replies
+# that match it when they arrive
+watch() {
+	local expression
+	nft 'add table inet watch
+		add chain inet watch leaving { type filter hook postrouting priority 300; }
+		add chain inet watch arriving { type filter hook prerouting priority -150; }'
+	for expression; do
+		nft "add rule inet watch leaving udp dport 7777 $expression counter"
+		nft "add rule inet watch arriving udp sport 7777 $expression counter"
+	done
+}
+# watched: print the number of packets that each rule of watch has counted
+watched() { nft list table inet watch | grep -o 'packets [0-9]*' | cut -d ' ' -f 2 | paste -sd ' '; }
+
+@test "masq: marks of other programs are not changed, and such packets are not masqueraded" {
+	more_addresses
+	iptables -t nat -A POSTROUTING -d 10.99.0.0/16 -j ACCEPT
+	# as wg-quick does
+	iptables -t mangle -A POSTROUTING -m mark ! --mark 0 -j CONNMARK --save-mark
+	conf bridge
+	add c1 one
+	for mark in 0x0000ca6c 0x00000800 0x7fffffff 0x00000001; do
+		watch "meta mark $mark ct mark $mark"
+		[ "$(host_seen $mark)" = 192.0.2.8 ]
+		[ "$(watched)" = "1 0" ]
+		nft delete table inet watch
+	done
+}
+
+@test "masq: pods are masqueraded if their packets or connections have a mark of another program" {
+	more_addresses
+	admin -A
+	iptables -t mangle -A PREROUTING -s 10.7.0.0/24 -j MARK --set-mark 0xca6c
+	conf bridge
+	add c1 one
+	watch "meta mark 0xca6c ct mark 0" "ct mark 0x12345678"
+	[ "$(seen 192.0.2.6)" = 192.0.2.1 ]
+	[ "$(seen 192.0.2.2)" = 10.7.0.2 ]
+	[ "$(watched)" = "2 0 0 0" ]
+	# then only SNAT takes precedence
+	iptables -t mangle -A PREROUTING -s 10.7.0.0/24 -j CONNMARK --set-mark 0x12345678
+	[ "$(seen 192.0.2.6)" = 192.0.2.1 ]
+	[ "$(seen 192.0.2.5)" = 192.0.2.9 ]
+	[ "$(seen 192.0.2.2)" = 192.0.2.1 ]
+	[ "$(watched)" = "2 3 0 3" ]
+}
+
+@test "masq: a connection has our mark only in POSTROUTING" {
+	more_addresses
+	admin -A
+	conf bridge
+	add c1 one
+	watch "ct mark 0" "ct mark != 0"
+	for address in 192.0.2.{2..6}; do seen "$address"; done
+	[ "$(watched)" = "5 0 5 0" ]
+}
+
+@test "masq: without our table, our rule in a restored POSTROUTING masquerades nothing" {
+	more_addresses
+	iptables -t nat -A POSTROUTING -d 10.99.0.0/16 -j ACCEPT
+	conf bridge
+	add c1 one
+	iptables-save >/tmp/saved
+	nft flush ruleset
+	iptables-restore </tmp/saved
+	[ "$(postrouting | tail -n 1)" = "$rule" ]
+	iptables -t mangle -A POSTROUTING -j CONNMARK --save-mark
+	for mark in 0 0x800 0xca6c 0x7fffffff; do [ "$(host_seen $mark)" = 192.0.2.8 ]; done
+}
+
+@test "masq: bit 11 of the packet mark is free for firewall and portmap" {
+	more_addresses
+	admin -A
+	iptables -P FORWARD DROP
+	conf bridge
+	add c1 one
+	chained() {
+		jq -c --argjson keys "$1" --slurpfile prev /tmp/result.c1 '{cniVersion,name,prevResult:$prev[0]} + $keys' /tmp/conf |
+			CNI_COMMAND=ADD CNI_CONTAINERID=c1 CNI_NETNS=/run/netns/one CNI_IFNAME=eth0 "$plugins/$2" >/tmp/chained
+	}
+	chained '{"type":"firewall","forwardMarkBit":11}' firewall
+	chained '{"type":"portmap","markMasqBit":11,"masqAll":true,"runtimeConfig":{"portMappings":[{"hostPort":8080,"containerPort":80,"protocol":"tcp"}]}}' portmap
+	[ "$(seen 192.0.2.2)" = 10.7.0.2 ]
+	[ "$(seen 192.0.2.6)" = 192.0.2.1 ]
+	[ "$(connect outside one 192.0.2.1 tcp 8080 80)" = 10.7.0.1 ]
 }
 
 @test "masq: twenty concurrent first ADDs add our rule in POSTROUTING once" {

@@ -18,10 +18,10 @@
 #include "net/nft/iptables.h"
 #include "net/nft/wire.h"
 
-#define PRIORITY 100	/* of the chain; ruleset.nft sets the mark at priority 99 */
-#define MARK	 0x0800 /* as in ruleset.nft */
+#define PRIORITY 100	    /* of the chain; ruleset.nft sets the mark at priority 99 */
+#define CT_MARK	 0x68617773 /* as in ruleset.nft */
 
-static const struct iptables_rule masquerade = { .mark = { MARK, MARK },
+static const struct iptables_rule masquerade = { .ct_mark = { CT_MARK, UINT32_MAX },
 						 .verdict = NFT_RULE_MASQUERADES };
 
 struct postrouting {
@@ -47,7 +47,7 @@ static int match_rule(void *ctx, const struct nft_rule *rule, struct hw_err *e)
 }
 
 /* A chain POSTROUTING with another priority does not belong to iptables. At a lower priority
- * packets would not have the mark yet. */
+ * connections would not have the mark yet. */
 static int find(struct nft *nft, int family, struct postrouting *ret_found, struct hw_err *e)
 {
 	uint8_t proto = family == AF_INET ? NFPROTO_IPV4 : NFPROTO_IPV6;
@@ -119,7 +119,7 @@ static int change(struct nft *nft, uint32_t generation, const struct postrouting
 	return found->n > 1 ? -ERESTART : 0;
 }
 
-/* -ENOENT: the kernel has no target MASQUERADE */
+/* -ENOENT: the kernel has no target MASQUERADE, or no match connmark */
 static int complete_once(struct nft *nft, int family, struct hw_err *e)
 {
 	struct postrouting found;

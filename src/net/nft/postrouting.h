@@ -3,11 +3,11 @@
  * net/nft/postrouting.h - masquerade pods after the administrator's rules in iptables
  *
  * What:  a rule at the end of chain POSTROUTING of iptables, table nat, that masquerades
- *        the packets that our table marks. So rules before it that accept a packet, or
+ *        the connections that our table marks. So rules before it that accept a packet, or
  *        choose another address, take precedence, as with upstream's plugins.
  * Rules: the rule exists if and only if the set "iptables" has its family: both are
- *        changed in one transaction. If iptables has no such chain, or the kernel has no
- *        target MASQUERADE, our own table masquerades; ruleset.nft explains both cases.
+ *        changed in one transaction. If iptables has no such chain, or the kernel does
+ *        not support the rule, our own table masquerades; ruleset.nft explains both cases.
  *        No other rules are changed. To find the rule, only chain POSTROUTING is read.
  */
 #ifndef NET_NFT_POSTROUTING_H

@@ -5,17 +5,19 @@
  * How:   a rule is a list of expressions that work on registers. iptables and nft
  *        always generate the sequence load, mask, compare, so a comparison uses the
  *        value that was loaded last. iptables stores the matches that it does not
- *        translate as one expression with the data of the older kernel interface; in
- *        versions before 1.8.9 also "mark".
+ *        translate as one expression with the data of the older kernel interface:
+ *        "connmark" in all versions, and "mark" in versions before 1.8.9.
  */
 #include "net/nft/rule.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <errno.h>
 #include <linux/netfilter.h>
 #include <linux/netfilter/nf_tables.h>
 #include <linux/netfilter/nf_tables_compat.h>
 #include <linux/netfilter/nfnetlink.h>
+#include <linux/netfilter/xt_connmark.h>
 #include <linux/netfilter/xt_mark.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,7 +26,7 @@
 #include "net/nft/wire.h"
 
 /* The value in the register */
-enum rule_value { NOTHING, MARK, SOURCE, TARGET };
+enum rule_value { NOTHING, MARK, CT_MARK, SOURCE, TARGET };
 
 struct rule_reader {
 	struct nft_rule rule;
@@ -169,6 +171,16 @@ static bool read_meta(struct rule_reader *reader, const struct nlattr *expr)
 	return is_mark;
 }
 
+static bool read_ct(struct rule_reader *reader, const struct nlattr *expr)
+{
+	bool is_mark = nft_attr_number(expr, NFTA_CT_KEY) == NFT_CT_MARK &&
+		       nft_attr_find(expr, NFTA_CT_DREG);
+
+	reader->loaded = is_mark ? CT_MARK : NOTHING;
+	reader->mask = UINT32_MAX;
+	return is_mark;
+}
+
 static bool read_payload(struct rule_reader *reader, const struct nlattr *expr)
 {
 	uint32_t source = reader->family == NFPROTO_IPV4 ? 12 : 8;
@@ -188,7 +200,8 @@ static bool read_bitwise(struct rule_reader *reader, const struct nlattr *expr)
 	struct nft_bytes mask = nft_attr_data(expr, NFTA_BITWISE_MASK),
 			 xor = nft_attr_data(expr, NFTA_BITWISE_XOR);
 
-	if (reader->loaded != MARK || mask.len != sizeof(uint32_t) || bytes_to_mark(&xor) != 0) {
+	if ((reader->loaded != MARK && reader->loaded != CT_MARK) || mask.len != sizeof(uint32_t) ||
+	    bytes_to_mark(&xor) != 0) {
 		reader->loaded = NOTHING;
 		return false;
 	}
@@ -205,6 +218,9 @@ static bool read_cmp(struct rule_reader *reader, const struct nlattr *expr)
 	switch (reader->loaded) {
 	case MARK:
 		reader->rule.mark = (struct nft_mark){ bytes_to_mark(&value), reader->mask };
+		return true;
+	case CT_MARK:
+		reader->rule.ct_mark = (struct nft_mark){ bytes_to_mark(&value), reader->mask };
 		return true;
 	case SOURCE:
 		reader->rule.source = value;
@@ -247,20 +263,26 @@ static bool attr_is(const struct nlattr *attr, const char *text)
 	return attr && len == strlen(text) && !memcmp(mnl_attr_get_str(attr), text, len);
 }
 
-/* A match of iptables. Only "mark" is known. */
+/* A match of iptables. Both known ones have the same data. */
 static bool read_match(struct rule_reader *reader, const struct nlattr *expr)
 {
 	const struct nlattr *name = nft_attr_find(expr, NFTA_MATCH_NAME);
 	const struct nlattr *data = nft_attr_find(expr, NFTA_MATCH_INFO);
-	struct xt_mark_mtinfo1 info;
+	struct xt_connmark_mtinfo1 info;
 
-	if (!data || !attr_is(name, "mark") || nft_attr_number(expr, NFTA_MATCH_REV) != 1 ||
+	static_assert(sizeof(info) == sizeof(struct xt_mark_mtinfo1), "same layout");
+	if (!data || nft_attr_number(expr, NFTA_MATCH_REV) != 1 ||
 	    mnl_attr_get_payload_len(data) < sizeof(info))
 		return false;
 	memcpy(&info, mnl_attr_get_payload(data), sizeof(info));
 	if (info.invert)
 		return false;
-	reader->rule.mark = (struct nft_mark){ info.mark, info.mask };
+	if (attr_is(name, "mark"))
+		reader->rule.mark = (struct nft_mark){ info.mark, info.mask };
+	else if (attr_is(name, "connmark"))
+		reader->rule.ct_mark = (struct nft_mark){ info.mark, info.mask };
+	else
+		return false;
 	return true;
 }
 
@@ -293,11 +315,11 @@ static const struct {
 	const char *name;
 	bool (*read)(struct rule_reader *reader, const struct nlattr *expr);
 } expressions[] = {
-	{ "meta", read_meta },		 { "payload", read_payload },
-	{ "bitwise", read_bitwise },	 { "cmp", read_cmp },
-	{ "match", read_match },	 { "counter", read_counter },
-	{ "immediate", read_immediate }, { "reject", read_reject },
-	{ "target", read_target },
+	{ "meta", read_meta },	     { "ct", read_ct },
+	{ "payload", read_payload }, { "bitwise", read_bitwise },
+	{ "cmp", read_cmp },	     { "match", read_match },
+	{ "counter", read_counter }, { "immediate", read_immediate },
+	{ "reject", read_reject },   { "target", read_target },
 };
 
 static void read_expression(struct rule_reader *reader, const struct nlattr *item)

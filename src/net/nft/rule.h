@@ -3,7 +3,7 @@
  * net/nft/rule.h - read a chain of any table, and its rules
  *
  * What:  reads the parts of each rule that are needed to recognize rules of iptables:
- *        mark, addresses and verdict. Reads the hook and the policy of a chain.
+ *        marks, addresses and verdict. Reads the hook and the policy of a chain.
  * Rules: unknown expressions are counted, so that a caller can recognize that a rule
  *        has further conditions.
  */
@@ -36,7 +36,8 @@ struct nft_mark {
 
 struct nft_rule {
 	uint64_t handle;
-	struct nft_mark mark;
+	struct nft_mark mark;		  /* of the packet */
+	struct nft_mark ct_mark;	  /* of the connection */
 	struct nft_bytes source, target;  /* addresses; empty: any */
 	unsigned unknown;		  /* number of unknown expressions */
 	int verdict;			  /* NF_ACCEPT, NFT_JUMP, ... or NFT_RULE_... */
