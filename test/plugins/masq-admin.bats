@@ -6,6 +6,7 @@
 bats_require_minimum_version 1.5.0
 load ../lib
 load outside
+load upgrade
 
 plugins=$HAWSER_BUILD/cni
 rule='-A POSTROUTING -m connmark --mark 0x68617773 -j MASQUERADE'
@@ -27,7 +28,7 @@ setup() {
 teardown() {
 	local link netns
 	for link in $(ip -j link show type veth | jq -r '.[].ifname'); do ip link del "$link" || true; done
-	ip link del cni0 2>/dev/null || true
+	for link in cni0 cni1; do ip link del $link 2>/dev/null || true; done
 	for netns in $(ip netns list | cut -d ' ' -f 1); do ip netns del "$netns"; done
 	rm -rf /run/hawser /var/lib/cni/networks
 	nft flush ruleset
@@ -376,6 +377,25 @@ watched() { nft list table inet watch | grep -o 'packets [0-9]*' | cut -d ' ' -f
 	[[ $output == *"iptables-masquerade ip POSTROUTING removed"* ]]
 	[ "$(postrouting)" = "-A POSTROUTING -d 10.99.0.0/16 -j ACCEPT" ]
 	[ ! -e /run/hawser ]
+}
+
+@test "masq: after an upgrade from 0.1.0, the first ADD in any network lets rules in POSTROUTING apply to all pods" {
+	more_addresses
+	conf bridge
+	add c1 one
+	as_0.1.0
+	admin -A
+	[ "$(seen 192.0.2.2)" = 192.0.2.1 ]
+	cp /tmp/conf /tmp/conf.first
+	conf bridge '{"name":"net2","bridge":"cni1","ipam":{"type":"host-local","ranges":[[{"subnet":"10.8.0.0/24"}],[{"subnet":"fd08::/64"}]]}}'
+	add c2 two
+	obeys
+	mv /tmp/conf.first /tmp/conf
+	check
+	ip netns add three
+	add c3 three
+	obeys
+	del c1 one
 }
 
 @test "masq: upstream's pods and ours are masqueraded beside each other" {

@@ -363,7 +363,10 @@ static void older_rules(void **state)
 
 	(void)state;
 	load_old_rules();
-	run_nft("add chain inet hawser near_1\n"
+	run_nft("add chain inet hawser masq_1\n"
+		"add rule inet hawser masq_1 ip daddr != 10.1.2.0/24 ip daddr != 224.0.0.0/4 "
+		"masquerade\n"
+		"add chain inet hawser near_1\n"
 		"add rule inet hawser near_1 ip saddr 10.1.2.0/24 masquerade\n"
 		"add chain inet hawser others\n"
 		"add rule inet hawser others counter\n"
@@ -379,6 +382,9 @@ static void older_rules(void **state)
 				    "tcp . 8080 comment \"" NFT_SEVERAL "\""));
 	assert_true(output_contains("list set inet hawser claimed",
 				    "udp . 81 comment \"" NFT_SEVERAL "\""));
+	assert_true(output_contains("list chain inet hawser masq_1",
+				    "{\n\t\tip daddr != 10.1.2.0/24 ip daddr != 224.0.0.0/4 goto "
+				    "masqout\n\t}"));
 	assert_true(output_contains("list chain inet hawser near_1",
 				    "{\n\t\tip saddr 10.1.2.0/24 masquerade\n\t}"));
 	assert_true(output_contains("list chain inet hawser others", "counter"));
