@@ -54,9 +54,17 @@ check() { call CHECK c1 one; }
 del() { call DEL "$1" "$2"; }
 address() { jq -r ".ips[$1].address | split(\"/\")[0]" /tmp/result.c1; } # 0|1: v4 or v6
 
-# three ways to restore our rule
+# two ways to restore our rule
 next_add() { add c2 two; }
 repair() { hawser-plugin repair; }
+# unchanged COMMAND...: run the command, and assert that it changes no rules
+unchanged() {
+	local status=0
+	nft -s list ruleset >/tmp/before 2>&3
+	"$@" || status=$?
+	nft -s list ruleset 2>&3 | diff /tmp/before - || status=2
+	return $status
+}
 
 # seen ADDRESS [NETNS]: send from the pod, in netns one or NETNS, to ADDRESS of "outside", and print the source
 # address that "outside" sees
@@ -143,7 +151,7 @@ obeys() {
 	done
 }
 
-@test "masq: rules inserted after ADD apply at once, and rules appended after ADD from the next ADD or CHECK on" {
+@test "masq: rules inserted after ADD apply at once, and rules appended after ADD from the next ADD or repair on" {
 	more_addresses
 	iptables -t nat -A POSTROUTING -d 10.99.0.0/16 -j ACCEPT
 	ip6tables -t nat -A POSTROUTING -d fd99:99::/64 -j ACCEPT
@@ -155,43 +163,52 @@ obeys() {
 	iptables -t nat -F EXEMPT
 	iptables -t nat -X EXEMPT
 	ip6tables -t nat -F POSTROUTING
-	check
+	repair
 	admin -A
 	[ "$(seen 192.0.2.2)" = 192.0.2.1 ]
+	unchanged check
 	add c2 two
 	[ "$(postrouting | grep -c MASQUERADE)" = 1 ]
 	obeys
 }
 
-@test "masq: if POSTROUTING is created after ADD, the next ADD, CHECK or repair adds our rule" {
+@test "masq: if POSTROUTING is created after ADD, the next ADD or repair adds our rule" {
 	more_addresses
 	conf bridge
 	add c1 one
-	for restore in next_add check repair; do
+	for restore in next_add repair; do
 		admin -A
 		[ "$(seen 192.0.2.6)" = 192.0.2.1 ]
 		# another address takes precedence at once
 		[ "$(seen 192.0.2.5)" = 192.0.2.9 ]
+		unchanged check
 		$restore
 		obeys
-		# without the chain our own table masquerades again, from the next ADD, CHECK or repair on
+		# without the chain our own table masquerades again, from the next ADD or repair on
 		nft delete table ip nat
 		nft delete table ip6 nat
-		check
+		run unchanged check
+		fails_with "chain POSTROUTING of iptables lacks our rule, so pods are not masqueraded; hawser-plugin repair restores it"
+		repair
+		unchanged check
 		[ "$(seen 192.0.2.2)" = 192.0.2.1 ]
 		[ "$(seen fd99::2)" = fd99::1 ]
 	done
 }
 
-@test "masq: after iptables -F of table nat, the next ADD, CHECK or repair restores our rule" {
+@test "masq: after iptables -F of table nat CHECK fails, and the next ADD or repair restores our rule" {
 	iptables -t nat -A POSTROUTING -d 192.0.2.2 -j ACCEPT
 	conf bridge
 	add c1 one
 	iptables -F
 	[ "$(postrouting | tail -n 1)" = "$rule" ]
-	for restore in next_add check repair; do
+	for restore in next_add repair; do
 		iptables -t nat -F
+		[ "$(seen 192.0.2.2)" = 10.7.0.2 ]
+		run unchanged check
+		fails_with "chain POSTROUTING of iptables lacks our rule*hawser-plugin repair restores it"
 		$restore
+		unchanged check
 		[ "$(postrouting)" = "$rule" ]
 		[ "$(seen 192.0.2.2)" = 192.0.2.1 ]
 	done
@@ -220,11 +237,13 @@ expressions() {
 		diff <(echo "$ours") <(expressions "$family")
 		$program-restore </tmp/saved
 		check
+		repair
 		[ "$($program -t nat -S POSTROUTING | grep -c MASQUERADE)" = 1 ]
 	done
 	iptables -t nat -A POSTROUTING -m connmark --mark 0x68617773 -j MASQUERADE
 	iptables -t nat -A POSTROUTING -d 10.98.0.0/16 -j ACCEPT
-	check
+	unchanged check
+	repair
 	[ "$(postrouting)" = "-A POSTROUTING -d 10.99.0.0/16 -j ACCEPT"$'\n'"-A POSTROUTING -d 10.98.0.0/16 -j ACCEPT"$'\n'"$rule" ]
 }
 
@@ -471,7 +490,7 @@ direct() {
 		check
 		# with iptables, the same destinations are exempt
 		iptables -t nat -A POSTROUTING -d 10.99.0.0/16 -j ACCEPT
-		check
+		repair
 		[ "$(seen 192.0.2.2)" = "$pod" ]
 		[ "$(seen 192.0.2.6)" = 192.0.2.1 ]
 		del c1 one

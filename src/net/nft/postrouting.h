@@ -17,13 +17,21 @@
 
 struct nft;
 
-/* family: AF_INET, AF_INET6. Return: 1 if the rule is at the end of the chain, or if there is no such
- * chain, and the set agrees; 0 if not; or a negative errno */
-int postrouting_is_complete(struct nft *nft, int family, struct hw_err *e);
-/* Add the rule, or move it to the end of the chain. Our rules must be loaded (nft_load()). */
-int postrouting_complete(struct nft *nft, int family, struct hw_err *e);
-/* Remove the rule; our own table then masquerades.
+/* Families, as bits; for functions that read several at once */
+enum { POSTROUTING_IPV4 = 1, POSTROUTING_IPV6 = 2 };
+
+/* Return: the families of which the rule is not at the end of the chain, or of which the set does not
+ * agree with the chain; or a negative errno */
+int postrouting_find_incomplete(struct nft *nft, unsigned families, struct hw_err *e);
+/* Add the rule of one family, or move it to the end of the chain. Our rules must be loaded
+ * (nft_load()). */
+int postrouting_complete(struct nft *nft, unsigned family, struct hw_err *e);
+/* For CHECK: are pods masqueraded? They are not if the set has the family, and the chain does not have
+ * the rule. Rules after our rule are accepted: other programs append theirs at any time.
+ * Return: 0, -ENOENT if a rule is missing, or another negative errno */
+int postrouting_check(struct nft *nft, unsigned families, struct hw_err *e);
+/* Remove the rule of one family; our own table then masquerades.
  * Return: 1 if removed, 0 if there was no rule, or a negative errno */
-int postrouting_remove(struct nft *nft, int family, struct hw_err *e);
+int postrouting_remove(struct nft *nft, unsigned family, struct hw_err *e);
 
 #endif

@@ -84,18 +84,12 @@ static void decode_name(const struct nlattr *attr, char ret_text[NFT_CHAIN_TEXT]
 		 mnl_attr_get_str(attr));
 }
 
-struct chain_callback {
-	int (*each)(void *ctx, const struct nft_chain_info *chain, struct hw_err *e);
-	void *ctx;
-};
-
-static int read_chain(void *ctx, const struct nlmsghdr *m, struct hw_err *e)
+void nft_chain_decode(const struct nlmsghdr *m, struct nft_chain_info *ret_chain)
 {
 	const struct nfgenmsg *head = mnl_nlmsg_get_payload(m);
 	struct nft_chain_info chain = { .family = head->nfgen_family,
 					.hook = UINT32_MAX,
 					.policy = NF_ACCEPT };
-	struct chain_callback *callback = ctx;
 	const struct nlattr *attr;
 
 	mnl_attr_for_each(attr, m, sizeof(*head)) {
@@ -117,13 +111,27 @@ static int read_chain(void *ctx, const struct nlmsghdr *m, struct hw_err *e)
 			break;
 		}
 	}
+	*ret_chain = chain;
+}
+
+struct chain_callback {
+	int (*each)(void *ctx, const struct nft_chain_info *chain, struct hw_err *e);
+	void *ctx;
+};
+
+static int read_chain(void *ctx, const struct nlmsghdr *m, struct hw_err *e)
+{
+	struct chain_callback *callback = ctx;
+	struct nft_chain_info chain;
+
+	nft_chain_decode(m, &chain);
 	return callback->each(callback->ctx, &chain, e);
 }
 
-static int copy_chain(void *ctx, const struct nft_chain_info *chain, struct hw_err *e)
+static int copy_chain(void *ctx, const struct nlmsghdr *m, struct hw_err *e)
 {
 	(void)e;
-	*(struct nft_chain_info *)ctx = *chain;
+	nft_chain_decode(m, ctx);
 	return 0;
 }
 
@@ -131,14 +139,13 @@ int nft_get_chain(struct nft *nft, const struct nft_chain_ref *place,
 		  struct nft_chain_info *ret_chain, struct hw_err *e)
 {
 	struct nlmsghdr *m = nft_start_request(nft, NFT_MSG_GETCHAIN, 0, place->family);
-	struct chain_callback callback = { copy_chain, ret_chain };
 	int r;
 
 	if (strlen(place->chain) >= NFT_NAME_MAX)
 		return 0;
 	nft_put_name(m, NFTA_CHAIN_TABLE, place->table);
 	nft_put_name(m, NFTA_CHAIN_NAME, place->chain);
-	r = nft_send_request(nft, m, read_chain, &callback, e);
+	r = nft_send_request(nft, m, copy_chain, ret_chain, e);
 	if (r == -ENOENT || (r < 0 && nft_is_unsupported(nft)))
 		return 0;
 	return r < 0 ? err_ctx(e, "find nftables chain %s of table %s", place->chain, place->table)

@@ -14,6 +14,7 @@
 #include "net/nft/nft.h"
 
 struct nlattr;
+struct nlmsghdr;
 
 #define NFT_CHAIN_TEXT 256 /* buffer size for the name of any chain or table */
 
@@ -45,6 +46,8 @@ struct nft_rule {
 	const struct nlattr *expressions; /* all expressions, undecoded; may be NULL */
 };
 
+/* Decode a reply to NFT_MSG_GETCHAIN. */
+void nft_chain_decode(const struct nlmsghdr *m, struct nft_chain_info *ret_chain);
 /* Return: 1 if the chain exists, 0 if not (or if its name is too long for the kernel), or a negative
  * errno */
 int nft_get_chain(struct nft *nft, const struct nft_chain_ref *place,
