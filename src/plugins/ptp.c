@@ -143,10 +143,9 @@ static int allocate_addresses(struct hw_call *call, const struct pod_link *l, st
 		if (!result->ips[i].gateway.family)
 			return err_text(e, -EINVAL, "IPAM plugin returned no gateway for %s",
 					hw_prefix_format(&result->ips[i].address, text));
-		r = forwarding_enable(l->nl, result->ips[i].address.ip.family, e);
-		if (r < 0)
-			return err_ctx(e, "could not enable IP forwarding");
 	}
+	if (r >= 0 && forwarding_enable(l->nl, result, e) < 0)
+		return err_ctx(e, "could not enable IP forwarding");
 	return r;
 }
 

@@ -103,27 +103,32 @@ int bridge_ensure(struct rtnl *nl, const struct bridge_conf *conf, struct link *
 
 /* ---- gateway addresses ----------------------------------------------------------------------- */
 
-/* Adds the address @wanted to the link. With IPv4, every other address of the link conflicts with
- * it; with IPv6, every address of an overlapping network. With forceAddress conflicting addresses
- * are removed, otherwise they are an error. */
-static int ensure_address(struct rtnl *nl, const struct bridge_conf *conf, const struct link *link,
-			  const struct hw_prefix *wanted, struct hw_err *e)
+/* Does an address of the link prevent the addition of @wanted? With IPv4, every other address does; with
+ * IPv6, every address of an overlapping network. */
+static bool is_conflict(const struct hw_prefix *existing, const struct hw_prefix *wanted)
 {
-	AUTO(addr_list_done) struct addr_list list = { 0 };
+	return existing->ip.family == wanted->ip.family &&
+	       (wanted->ip.family == AF_INET || prefix_overlaps(existing, wanted));
+}
+
+/* Adds the address @wanted to the link. With forceAddress conflicting addresses are removed, otherwise
+ * they are an error.
+ * @list: all addresses of the link */
+static int add_address(struct rtnl *nl, const struct bridge_conf *conf, const struct link *link,
+		       const struct hw_prefix *wanted, const struct addr_list *list,
+		       struct hw_err *e)
+{
 	char text[HW_PREFIX_TEXT];
 	int r;
 
-	r = addr_get(nl, link, wanted->ip.family, &list, e);
-	if (r < 0 || addr_list_has(&list, wanted))
-		return r;
-	for (size_t i = 0; i < list.n; i++) {
-		if (wanted->ip.family != AF_INET && !prefix_overlaps(&list.v[i].prefix, wanted))
+	for (size_t i = 0; i < list->n; i++) {
+		if (!is_conflict(&list->v[i].prefix, wanted))
 			continue;
 		if (!conf->force_address)
 			return err_text(e, -EEXIST,
 					"\"%s\" already has an IP address different from %s",
 					link->name, hw_prefix_format(wanted, text));
-		addr_put_del(nl, link, &list.v[i].prefix);
+		addr_put_del(nl, link, &list->v[i].prefix);
 	}
 	r = rtnl_commit(nl, e);
 	if (r < 0 && r != -EADDRNOTAVAIL) /* -EADDRNOTAVAIL: another ADD removed it first */
@@ -141,17 +146,22 @@ int bridge_ensure_gateways(struct rtnl *nl, const struct bridge_conf *conf,
 			   const struct hw_result *result, const struct link *link,
 			   struct hw_err *e)
 {
-	int r = 0;
+	AUTO(addr_list_done) struct addr_list list = { 0 };
+	int r;
 
+	r = addr_get(nl, link, AF_UNSPEC, &list, e);
 	for (size_t i = 0; r >= 0 && i < result->n_ips; i++) {
 		const struct hw_ipconf *ip = &result->ips[i];
 		struct hw_prefix gateway = { ip->gateway, ip->address.len };
 
-		r = ensure_address(nl, conf, link, &gateway, e);
+		if (addr_list_has(&list, &gateway))
+			continue;
+		r = add_address(nl, conf, link, &gateway, &list, e);
+		addr_list_done(&list);
 		if (r >= 0)
-			r = forwarding_enable(nl, gateway.ip.family, e);
-		if (r < 0)
-			return err_ctx(e, "failed to set bridge addr");
+			r = addr_get(nl, link, AF_UNSPEC, &list, e);
 	}
-	return 0;
+	if (r >= 0)
+		r = forwarding_enable(nl, result, e);
+	return r < 0 ? err_ctx(e, "failed to set bridge addr") : 0;
 }
