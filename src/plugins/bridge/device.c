@@ -28,9 +28,24 @@
 #include "plugins/bridge/bridge.h"
 #include "plugins/pod/host-objects.h"
 
+static int require_bridge(const struct link *link, struct hw_err *e)
+{
+	if (str_equal(link->kind, "bridge"))
+		return 0;
+	return err_text(e, -EEXIST, "\"%s\" already exists but is not a bridge", link->name);
+}
+
+int bridge_find(struct rtnl *nl, const char *name, struct link *ret_bridge, struct hw_err *e)
+{
+	int r;
+
+	r = link_find(nl, name, ret_bridge, e);
+	return r > 0 && require_bridge(ret_bridge, e) < 0 ? e->code : r;
+}
+
 /* The kernel chooses the MAC address: a new bridge with any other address has no carrier until a port
  * is up, and so gets no link-local address.
- * Return: 1 if created, 0 if another process has just created the bridge */
+ * Return: 1 if created, 0 if the bridge existed */
 static int create_bridge(struct rtnl *nl, const struct bridge_conf *conf, struct link *ret_bridge,
 			 struct hw_err *e)
 {
@@ -40,34 +55,12 @@ static int create_bridge(struct rtnl *nl, const struct bridge_conf *conf, struct
 		.mtu = conf->mtu > 0 ? (uint32_t)conf->mtu : 0,
 		.data.bridge.vlan_filtering = bridge_vlan_wanted(conf),
 	};
-	int created, r;
+	int created;
 
-	r = host_object_record("bridge", conf->bridge, NULL, e);
-	if (r < 0)
-		return r;
-	link_put_new(nl, &new);
-	created = rtnl_commit(nl, e);
-	if (created < 0 && created != -EEXIST)
+	created = host_object_create_link(nl, &new, ret_bridge, e);
+	if (created < 0)
 		return err_ctx(e, "could not add \"%s\"", conf->bridge);
-	r = bridge_find(nl, conf->bridge, ret_bridge, e);
-	if (r < 0)
-		return r;
-	if (r == 0)
-		return err_text(e, -ENODEV, "bridge %s was deleted meanwhile", conf->bridge);
-	r = host_object_record("bridge", conf->bridge, &ret_bridge->mac, e);
-	if (r < 0)
-		return r;
-	return created >= 0;
-}
-
-int bridge_find(struct rtnl *nl, const char *name, struct link *ret_bridge, struct hw_err *e)
-{
-	int r;
-
-	r = link_find(nl, name, ret_bridge, e);
-	if (r > 0 && !str_equal(ret_bridge->kind, "bridge"))
-		return err_text(e, -EEXIST, "\"%s\" already exists but is not a bridge", name);
-	return r;
+	return require_bridge(ret_bridge, e) < 0 ? e->code : created;
 }
 
 int bridge_ensure(struct rtnl *nl, const struct bridge_conf *conf, struct link *ret_bridge,
@@ -78,7 +71,7 @@ int bridge_ensure(struct rtnl *nl, const struct bridge_conf *conf, struct link *
 	int r;
 
 	r = bridge_find(nl, conf->bridge, ret_bridge, e);
-	if (r == 0) {
+	if (r == 0 || (r > 0 && !(ret_bridge->flags & IFF_UP))) {
 		r = create_bridge(nl, conf, ret_bridge, e);
 		created = r > 0;
 	}

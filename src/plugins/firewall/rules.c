@@ -114,10 +114,10 @@ static int add_forward_rules(struct nft *nft, const struct forward *forward, con
 	if (r != 0)
 		return r;
 	if (no_chain)
-		r = host_object_record(HOST_OBJECT_FORWARD, chain, NULL, e);
+		r = host_object_record(HOST_OBJECT_FORWARD, chain, e);
 	if (r < 0)
 		return r;
-	r = host_object_record(HOST_OBJECT_IPTABLES, rules, NULL, e);
+	r = host_object_record(HOST_OBJECT_IPTABLES, rules, e);
 	return r < 0 ? r : forward_add_rules(nft, forward, e);
 }
 

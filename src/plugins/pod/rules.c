@@ -117,7 +117,7 @@ static int complete_postrouting(struct nft *nft, const struct nft_elems *elems, 
 
 		if (!((unsigned)incomplete & masq_families[f].family))
 			continue;
-		r = host_object_record(HOST_OBJECT_MASQUERADE, note, NULL, e);
+		r = host_object_record(HOST_OBJECT_MASQUERADE, note, e);
 		if (r >= 0)
 			r = postrouting_complete(nft, masq_families[f].family, e);
 	}

@@ -60,17 +60,10 @@ static int acquire_lock(const char *name, bool exclusive, const char *what, int 
 			struct hw_err *e)
 {
 	autofree char *state = state_dir_default();
-	autofree char *dir = str_printf("%s/locks", state);
-	autofree char *path = str_printf("%s/portmap-%s", dir, name);
+	autofree char *file = str_printf("portmap-%s", name);
 	int r;
 
-	r = file_lock(AT_FDCWD, path, exclusive, time_deadline(LOCK_TIMEOUT_MS), ret_fd, e);
-	if (r == -ENOENT) {
-		r = file_mkdirs(AT_FDCWD, dir, 0700, e);
-		if (r >= 0)
-			r = file_lock(AT_FDCWD, path, exclusive, time_deadline(LOCK_TIMEOUT_MS),
-				      ret_fd, e);
-	}
+	r = lock_file(state, file, exclusive, time_deadline(LOCK_TIMEOUT_MS), ret_fd, e);
 	if (r == -ETIMEDOUT)
 		return err_cni(
 			e, HW_CNI_TRY_AGAIN,
