@@ -353,8 +353,9 @@ enum {
  * run. The call stops at the first error; the error of a plugin keeps its code.
  * The undo has a separate timeout of one minute and cannot be cancelled; its
  * errors are added to the details. Nothing is undone if the cache has an entry
- * of an earlier ADD of the same attachment, or if a plugin fails with
- * HW_CNI_ALREADY_ATTACHED, because the undo would delete that attachment.
+ * of an earlier ADD of the same attachment, because the undo would delete that
+ * attachment. If a plugin fails with HW_CNI_ALREADY_ATTACHED, only the plugins
+ * before it are undone.
  *
  * Return: 0, or a negative errno: -ETIMEDOUT or -ECANCELED if a plugin was killed
  * or not started, -EINVAL for an unsupported flag. CNI code 11 if a GC of the

@@ -42,22 +42,32 @@ char *state_dir_default(void)
 	return str_copy("/run/hawser");
 }
 
-int lock_acquire(const char *state_dir, const char *network, const char *holder, bool exclusive,
-		 int64_t deadline, int *ret_fd, struct hw_err *e)
+int lock_file(const char *state_dir, const char *name, bool exclusive, int64_t deadline,
+	      int *ret_fd, struct hw_err *e)
 {
 	autofree char *dir = str_printf("%s/locks", state_dir);
-	autofree char *path = NULL;
-	char hash[LOCK_HASH_DIGITS + 1];
+	autofree char *path = str_printf("%s/%s", dir, name);
 	int r;
 
-	hash_hex(network, LOCK_HASH_DIGITS, hash);
-	path = str_printf("%s/%s-%s", dir, holder, hash);
 	r = file_lock(AT_FDCWD, path, exclusive, deadline, ret_fd, e);
 	if (r == -ENOENT) {
 		r = file_mkdirs(AT_FDCWD, dir, 0700, e);
 		if (r >= 0)
 			r = file_lock(AT_FDCWD, path, exclusive, deadline, ret_fd, e);
 	}
+	return r;
+}
+
+int lock_acquire(const char *state_dir, const char *network, const char *holder, bool exclusive,
+		 int64_t deadline, int *ret_fd, struct hw_err *e)
+{
+	autofree char *name = NULL;
+	char hash[LOCK_HASH_DIGITS + 1];
+	int r;
+
+	hash_hex(network, LOCK_HASH_DIGITS, hash);
+	name = str_printf("%s-%s", holder, hash);
+	r = lock_file(state_dir, name, exclusive, deadline, ret_fd, e);
 	if (r >= 0)
 		return 0;
 	if (r == -ETIMEDOUT)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cni/lock.h - locks between GC, ADD and DEL of a network
+ * cni/lock.h - locks between GC, ADD and DEL of a network, and other lock files
  *
  * There is one lock file per network and holder. The holder is "libhawser"
  * or the name of a plugin, so a plugin never waits for the lock of the runtime
@@ -25,6 +25,15 @@
  * Return: the path, freed by the caller
  */
 char *state_dir_default(void);
+
+/*
+ * Acquires a lock that belongs to no network.
+ * @name: name of the lock file
+ *
+ * Return: 0, or a negative errno; -ETIMEDOUT if the deadline passes
+ */
+int lock_file(const char *state_dir, const char *name, bool exclusive, int64_t deadline,
+	      int *ret_fd, struct hw_err *e);
 
 /*
  * Acquires the lock of a network.

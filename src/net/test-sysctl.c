@@ -185,6 +185,17 @@ static void values_of_several_words(void **state)
 	assert_value(-1, "net/ipv4/ip_local_port_range", "20000\t30000");
 }
 
+/* Calls forwarding_enable() for a pod with these addresses. */
+static int enable(struct rtnl *nl, const char *first, const char *second, struct hw_err *e)
+{
+	struct hw_ipconf ips[2] = { { .address = test_prefix(first) } };
+	struct hw_result result = { .ips = ips, .n_ips = second ? 2 : 1 };
+
+	if (second)
+		ips[1].address = test_prefix(second);
+	return forwarding_enable(nl, &result, e);
+}
+
 static void forwarding(void **state)
 {
 	AUTO(rtnl_close) struct rtnl *nl = NULL;
@@ -194,18 +205,20 @@ static void forwarding(void **state)
 	require_writable();
 	assert_int_equal(rtnl_open(-1, &nl, &e), 0);
 	assert_true(sysctl_write(-1, "net/ipv4/ip_forward", "0", &e) >= 0);
-	assert_int_equal(forwarding_enable(nl, AF_INET, &e), 0);
+	assert_int_equal(enable(nl, "10.1.0.2/24", "10.2.0.2/24", &e), 0);
 	assert_value(-1, "net/ipv4/ip_forward", "1");
-	assert_int_equal(forwarding_enable(nl, AF_INET, &e), 1);
+	assert_int_equal(enable(nl, "10.1.0.2/24", NULL, &e), 1);
 	if (access("/proc/sys/net/ipv6", F_OK) < 0) {
-		assert_int_equal(forwarding_enable(nl, AF_INET6, &e), -ENOENT);
+		assert_int_equal(enable(nl, "10.1.0.2/24", "fd00::2/64", &e), -ENOENT);
 		assert_non_null(strstr(e.msg, "enable IPv6 forwarding: "));
 		return;
 	}
 	assert_true(sysctl_write_conf(-1, AF_INET6, "all", "forwarding", "0", &e) >= 0);
-	assert_int_equal(forwarding_enable(nl, AF_INET6, &e), 0);
+	assert_int_equal(enable(nl, "10.1.0.2/24", NULL, &e), 1);
+	assert_value(-1, "net/ipv6/conf/all/forwarding", "0");
+	assert_int_equal(enable(nl, "10.1.0.2/24", "fd00::2/64", &e), 0);
 	assert_value(-1, "net/ipv6/conf/all/forwarding", "1");
-	assert_int_equal(forwarding_enable(nl, AF_INET6, &e), 1);
+	assert_int_equal(enable(nl, "fd00::2/64", "10.1.0.2/24", &e), 1);
 }
 
 int main(void)

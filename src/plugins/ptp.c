@@ -143,10 +143,9 @@ static int allocate_addresses(struct hw_call *call, const struct pod_link *l, st
 		if (!result->ips[i].gateway.family)
 			return err_text(e, -EINVAL, "IPAM plugin returned no gateway for %s",
 					hw_prefix_format(&result->ips[i].address, text));
-		r = forwarding_enable(l->nl, result->ips[i].address.ip.family, e);
-		if (r < 0)
-			return err_ctx(e, "could not enable IP forwarding");
 	}
+	if (r >= 0 && forwarding_enable(l->nl, result, e) < 0)
+		return err_ctx(e, "could not enable IP forwarding");
 	return r;
 }
 
@@ -284,27 +283,25 @@ static int check_host(const struct pod_link *l, const struct hw_result *prev, st
 	return r < 0 ? r : pod_check_forwarding(prev, e);
 }
 
+static int check_own(const struct pod_link *l, struct hw_call *call, struct hw_err *e)
+{
+	int r;
+
+	r = check_pod(l, call->prev, e);
+	return r < 0 ? r : check_host(l, call->prev, e);
+}
+
 static int ptp_check(struct hw_call *call, struct hw_err *e)
 {
-	AUTO(pod_link_done) struct pod_link l = POD_LINK_INIT;
 	const struct ptp_conf *conf = call->conf;
 	struct pod_rules rules = ptp_rules(conf);
+	const struct pod_check check = {
+		.ipam = &conf->ipam, .rules = &rules, .mtu = conf->mtu, .own = check_own
+	};
 	int r;
 
 	r = check_conf(conf, e);
-	if (r < 0)
-		return r;
-	r = ipam_delegate(call, &conf->ipam, "CHECK", e);
-	if (r < 0)
-		return r;
-	r = pod_check_pair(&l, call, NULL, conf->mtu, e);
-	if (r < 0)
-		return r;
-	r = check_pod(&l, call->prev, e);
-	if (r < 0)
-		return r;
-	r = check_host(&l, call->prev, e);
-	return r < 0 ? r : pod_rules_check(call, &rules, e);
+	return r < 0 ? r : pod_check(call, &check, e);
 }
 
 /* ---- other verbs -------------------------------------------------------------------------- */

@@ -65,10 +65,10 @@ load bridge
 		done
 	done
 	cat /tmp/lists
-	[ "$(grep -c 'RTM_GETADDR.*ifa_index=if_nametoindex("br7")' /tmp/lists)" = 2 ] # one for each family
+	[ "$(grep -c 'RTM_GETADDR.*ifa_index=if_nametoindex("br7")' /tmp/lists)" = 1 ] # one for both families
 	# No other list was read. Directories with at most three entries are not counted, such as the index, which has
 	# ".", ".." and the directory of this boot.
-	[ "$(wc -l </tmp/lists)" = 2 ]
+	[ "$(wc -l </tmp/lists)" = 1 ]
 }
 
 @test "bridge: forty concurrent first ADDs, then forty concurrent DELs, leave only the bridge" {
@@ -102,4 +102,74 @@ load bridge
 	run hawser-plugin uninstall
 	[[ "$output" == "nothing to remove"* ]]
 	ip link show br7
+}
+
+@test "bridge: uninstall keeps a bridge that was created after ours could not be created" {
+	# the kernel refuses the MTU
+	run -1 call ADD c1 one "$(conf '{"mtu":70000}')"
+	[ "$(links)" = lo ]
+	ip link add br7 type bridge
+	[ "$(hawser-plugin uninstall)" = "nothing to remove" ]
+	ip link show br7
+}
+
+@test "bridge: uninstall removes a bridge whose MAC address was changed, as udev does" {
+	add '{}'
+	del
+	ip link set br7 address 02:00:00:00:00:99
+	[ "$(hawser-plugin uninstall)" = "bridge br7 removed" ]
+	[ "$(links)" = lo ]
+}
+
+@test "bridge: uninstall keeps a bridge that another program creates at the same time" {
+	need strace
+	# the ADD does not find the bridge, and is stopped before it creates it
+	printf '#!/bin/sh\nexport ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0\nexec strace -f -o /tmp/trace -e trace=renameat -e inject=renameat:delay_exit=%s "%s"\n' \
+		3000000:when=2 "$plugins/bridge" >/tmp/bridge
+	chmod +x /tmp/bridge
+	plugin=/tmp/bridge call ADD c1 one "$(conf '{}')" >/tmp/result 3>&- &
+	wait_until test -e /run/hawser/host-objects
+	wait_until eval '[ -n "$(ls /run/hawser/host-objects)" ]'
+	ip link add br7 type bridge
+	wait $!
+	call DEL c1 one "$(conf '{}')"
+	[ "$(hawser-plugin uninstall)" = "nothing to remove" ]
+	ip link show br7
+}
+
+# killed SYSCALL: ADD, and kill it when it calls SYSCALL, an expression of strace
+killed() {
+	printf '#!/bin/sh\nexport ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0\nexec strace -f -o /tmp/trace -e inject=%s:signal=KILL "%s"\n' \
+		"$1" "$plugins/bridge" >/tmp/bridge
+	chmod +x /tmp/bridge
+	plugin=/tmp/bridge run ! call ADD c1 one "$(conf '{}')"
+}
+
+@test "bridge: uninstall removes the bridge of an ADD that was killed before the note about it was finished" {
+	need strace
+	for next in true add; do
+		# the first renames are those of the record and the note, the third finishes the note
+		killed renameat:when=3
+		[ "$(links)" = $'br7\nlo' ]
+		jq -e '.index // 0 | . == 0' /run/hawser/host-objects/*
+		"$next" '{}'
+		[ "$next" = true ] || jq -e --argjson index "$(</sys/class/net/br7/ifindex)" '.index == $index' /run/hawser/host-objects/*
+		call DEL c1 one "$(conf '{}')"
+		[ "$(hawser-plugin uninstall)" = "bridge br7 removed" ]
+		[ "$(links)" = lo ]
+		[ ! -e /run/hawser ]
+	done
+}
+
+@test "bridge: uninstall removes the bridge of a note that 0.1.0 wrote" {
+	add '{}'
+	del
+	mkdir /run/hawser/furniture
+	for mac in 02:00:00:00:00:01 "$(</sys/class/net/br7/address)"; do
+		rm -r /run/hawser/host-objects
+		jq -nc --arg mac "$mac" '{kind:"bridge",name:"br7",mac:$mac}' >/run/hawser/furniture/note
+		run -0 hawser-plugin uninstall
+		mkdir -p /run/hawser/furniture /run/hawser/host-objects
+	done
+	[ "$output" = "bridge br7 removed" ]
 }

@@ -54,22 +54,33 @@ rules_of() { sed -e '/^#/d' -e 's/ \[[0-9]*:[0-9]*\]$//'; }
 	[ -z "$(forward)" ]
 }
 
-@test "firewall: ADD and CHECK restore missing rules in FORWARD" {
+@test "firewall: CHECK finds missing rules in FORWARD, and ADD and repair restore them" {
+	# missing PROGRAM: CHECK fails and changes nothing
+	missing() {
+		nft -s list ruleset >/tmp/before
+		run check c1 one
+		fails_with "chain FORWARD of $1 lacks our rules, or does not exist; hawser-plugin repair restores them"
+		nft -s list ruleset | diff /tmp/before -
+	}
 	drop_all
 	pod c1 one
 	iptables -F
 	unreachable one outside 192.0.2.2
-	check c1 one
+	missing iptables
+	hawser-plugin repair
 	[ "$(forward)" = "$two_rules" ]
 	reaches one outside 192.0.2.2
+	check c1 one
 	ip6tables -F
+	missing ip6tables
 	pod c2 two
 	[ "$(forward6)" = "$two_rules" ]
 	iptables -A FORWARD -s 10.99.0.0/16 -j DROP
 	for rule in "-j CNI-ADMIN" "-m mark --mark 0x1000/0x1000 -j ACCEPT"; do
 		# shellcheck disable=SC2086 # words
 		iptables -D FORWARD $rule
-		check c1 one
+		missing iptables
+		hawser-plugin repair
 		[ "$(forward)" = "$two_rules"$'\n-A FORWARD -s 10.99.0.0/16 -j DROP' ]
 	done
 }

@@ -49,6 +49,24 @@ gc() { VERSION=1.1.0 call "$ours" GC "" "$@"; } # IPAM [MORE]
 	done
 }
 
+@test "host-local: a repeated DEL keeps a lease of another interface that names only the container" {
+	previous='"prevResult":{"cniVersion":"1.0.0","ips":[{"address":"10.1.0.2/24"}]}'
+	add c1 "$small"
+	IFNAME=eth1 add c1 "$small"
+	printf c1 >"$leases/10.1.0.3"
+	del c1 "$small"
+	[ "$(held)" = 10.1.0.3 ]
+	for _ in 1 2; do
+		del c1 "$small"
+		del c1 "$small" "$previous"
+		[ "$(held)" = 10.1.0.3 ]
+		VERSION=1.1.0 call "$ours" GC "" "$small" '"cni.dev/valid-attachments":[{"containerID":"c1","ifname":"eth1"}]'
+	done
+	IFNAME=eth1 del c1 "$small"
+	[ -z "$(held)" ]
+	[ "$(entries)" = 0 ]
+}
+
 @test "host-local: DEL keeps an address that has a new owner" {
 	add a "$small"
 	echo -n $'b\r\neth0' >"$leases/10.1.0.2"

@@ -6,9 +6,10 @@
 bats_require_minimum_version 1.5.0
 load ../lib
 load outside
+load upgrade
 
 plugins=$HAWSER_BUILD/cni
-rule='-A POSTROUTING -m mark --mark 0x800/0x800 -j MASQUERADE'
+rule='-A POSTROUTING -m connmark --mark 0x68617773 -j MASQUERADE'
 
 # The host has a second address for SNAT. "outside" has routes to the pods, so that it receives and answers
 # packets that are not masqueraded.
@@ -27,7 +28,7 @@ setup() {
 teardown() {
 	local link netns
 	for link in $(ip -j link show type veth | jq -r '.[].ifname'); do ip link del "$link" || true; done
-	ip link del cni0 2>/dev/null || true
+	for link in cni0 cni1; do ip link del $link 2>/dev/null || true; done
 	for netns in $(ip netns list | cut -d ' ' -f 1); do ip netns del "$netns"; done
 	rm -rf /run/hawser /var/lib/cni/networks
 	nft flush ruleset
@@ -53,9 +54,17 @@ check() { call CHECK c1 one; }
 del() { call DEL "$1" "$2"; }
 address() { jq -r ".ips[$1].address | split(\"/\")[0]" /tmp/result.c1; } # 0|1: v4 or v6
 
-# three ways to restore our rule
+# two ways to restore our rule
 next_add() { add c2 two; }
 repair() { hawser-plugin repair; }
+# unchanged COMMAND...: run the command, and assert that it changes no rules
+unchanged() {
+	local status=0
+	nft -s list ruleset >/tmp/before 2>&3
+	"$@" || status=$?
+	nft -s list ruleset 2>&3 | diff /tmp/before - || status=2
+	return $status
+}
 
 # seen ADDRESS [NETNS]: send from the pod, in netns one or NETNS, to ADDRESS of "outside", and print the source
 # address that "outside" sees
@@ -142,7 +151,7 @@ obeys() {
 	done
 }
 
-@test "masq: rules inserted after ADD apply at once, and rules appended after ADD from the next ADD or CHECK on" {
+@test "masq: rules inserted after ADD apply at once, and rules appended after ADD from the next ADD or repair on" {
 	more_addresses
 	iptables -t nat -A POSTROUTING -d 10.99.0.0/16 -j ACCEPT
 	ip6tables -t nat -A POSTROUTING -d fd99:99::/64 -j ACCEPT
@@ -154,43 +163,52 @@ obeys() {
 	iptables -t nat -F EXEMPT
 	iptables -t nat -X EXEMPT
 	ip6tables -t nat -F POSTROUTING
-	check
+	repair
 	admin -A
 	[ "$(seen 192.0.2.2)" = 192.0.2.1 ]
+	unchanged check
 	add c2 two
 	[ "$(postrouting | grep -c MASQUERADE)" = 1 ]
 	obeys
 }
 
-@test "masq: if POSTROUTING is created after ADD, the next ADD, CHECK or repair adds our rule" {
+@test "masq: if POSTROUTING is created after ADD, the next ADD or repair adds our rule" {
 	more_addresses
 	conf bridge
 	add c1 one
-	for restore in next_add check repair; do
+	for restore in next_add repair; do
 		admin -A
 		[ "$(seen 192.0.2.6)" = 192.0.2.1 ]
 		# another address takes precedence at once
 		[ "$(seen 192.0.2.5)" = 192.0.2.9 ]
+		unchanged check
 		$restore
 		obeys
-		# without the chain our own table masquerades again, from the next ADD, CHECK or repair on
+		# without the chain our own table masquerades again, from the next ADD or repair on
 		nft delete table ip nat
 		nft delete table ip6 nat
-		check
+		run unchanged check
+		fails_with "chain POSTROUTING of iptables lacks our rule, so pods are not masqueraded; hawser-plugin repair restores it"
+		repair
+		unchanged check
 		[ "$(seen 192.0.2.2)" = 192.0.2.1 ]
 		[ "$(seen fd99::2)" = fd99::1 ]
 	done
 }
 
-@test "masq: after iptables -F of table nat, the next ADD, CHECK or repair restores our rule" {
+@test "masq: after iptables -F of table nat CHECK fails, and the next ADD or repair restores our rule" {
 	iptables -t nat -A POSTROUTING -d 192.0.2.2 -j ACCEPT
 	conf bridge
 	add c1 one
 	iptables -F
 	[ "$(postrouting | tail -n 1)" = "$rule" ]
-	for restore in next_add check repair; do
+	for restore in next_add repair; do
 		iptables -t nat -F
+		[ "$(seen 192.0.2.2)" = 10.7.0.2 ]
+		run unchanged check
+		fails_with "chain POSTROUTING of iptables lacks our rule*hawser-plugin repair restores it"
 		$restore
+		unchanged check
 		[ "$(postrouting)" = "$rule" ]
 		[ "$(seen 192.0.2.2)" = 192.0.2.1 ]
 	done
@@ -212,18 +230,20 @@ expressions() {
 	for program in iptables ip6tables; do
 		family=${program%tables}
 		ours=$(expressions "$family")
-		$program -t nat -C POSTROUTING -m mark --mark 0x800/0x800 -j MASQUERADE
+		$program -t nat -C POSTROUTING -m connmark --mark 0x68617773 -j MASQUERADE
 		$program-save -t nat >/tmp/saved
-		$program -t nat -D POSTROUTING -m mark --mark 0x800/0x800 -j MASQUERADE
-		$program -t nat -A POSTROUTING -m mark --mark 0x800/0x800 -j MASQUERADE
+		$program -t nat -D POSTROUTING -m connmark --mark 0x68617773 -j MASQUERADE
+		$program -t nat -A POSTROUTING -m connmark --mark 0x68617773 -j MASQUERADE
 		diff <(echo "$ours") <(expressions "$family")
 		$program-restore </tmp/saved
 		check
+		repair
 		[ "$($program -t nat -S POSTROUTING | grep -c MASQUERADE)" = 1 ]
 	done
-	iptables -t nat -A POSTROUTING -m mark --mark 0x800/0x800 -j MASQUERADE
+	iptables -t nat -A POSTROUTING -m connmark --mark 0x68617773 -j MASQUERADE
 	iptables -t nat -A POSTROUTING -d 10.98.0.0/16 -j ACCEPT
-	check
+	unchanged check
+	repair
 	[ "$(postrouting)" = "-A POSTROUTING -d 10.99.0.0/16 -j ACCEPT"$'\n'"-A POSTROUTING -d 10.98.0.0/16 -j ACCEPT"$'\n'"$rule" ]
 }
 
@@ -242,12 +262,9 @@ expressions() {
 	[ ! -e /run/hawser/host-objects ] || ! grep -r masquerade /run/hawser/host-objects
 }
 
-@test "masq: packets that others have marked with our bit are not masqueraded" {
-	iptables -t nat -A POSTROUTING -d 10.99.0.0/16 -j ACCEPT
-	iptables -t mangle -A OUTPUT -j MARK --set-mark 0x800
-	conf bridge
-	add c1 one
-	ip netns exec outside ip addr add 192.0.2.6/24 dev eth0
+# host_seen MARK: send a packet with this mark from 192.0.2.8, an address of the host, to 192.0.2.6, and print the
+# source address that "outside" sees
+host_seen() {
 	ip addr replace 192.0.2.8/32 dev lo
 	rm -f /tmp/seen
 	ip netns exec outside timeout 30 python3 -c '
@@ -258,12 +275,101 @@ print("ready", flush=True)
 print(s.recvfrom(9)[1][0], flush=True)' >/tmp/seen 3>&- &
 	wait_until has_line ready /tmp/seen
 	python3 -c '
-import socket
+import socket, sys
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.setsockopt(socket.SOL_SOCKET, socket.SO_MARK, int(sys.argv[1], 0))
 s.bind(("192.0.2.8", 0))
-s.sendto(b"x", ("192.0.2.6", 7777))'
+s.sendto(b"x", ("192.0.2.6", 7777))' "$1"
 	wait $!
-	[ "$(sed -n 2p /tmp/seen)" = 192.0.2.8 ]
+	sed -n 2p /tmp/seen
+}
+
+# watch EXPRESSION...: count the packets to port 7777 that match each expression when they leave the host, and replies
+# that match it when they arrive
+watch() {
+	local expression
+	nft 'add table inet watch
+		add chain inet watch leaving { type filter hook postrouting priority 300; }
+		add chain inet watch arriving { type filter hook prerouting priority -150; }'
+	for expression; do
+		nft "add rule inet watch leaving udp dport 7777 $expression counter"
+		nft "add rule inet watch arriving udp sport 7777 $expression counter"
+	done
+}
+# watched: print the number of packets that each rule of watch has counted
+watched() { nft list table inet watch | grep -o 'packets [0-9]*' | cut -d ' ' -f 2 | paste -sd ' '; }
+
+@test "masq: marks of other programs are not changed, and such packets are not masqueraded" {
+	more_addresses
+	iptables -t nat -A POSTROUTING -d 10.99.0.0/16 -j ACCEPT
+	# as wg-quick does
+	iptables -t mangle -A POSTROUTING -m mark ! --mark 0 -j CONNMARK --save-mark
+	conf bridge
+	add c1 one
+	for mark in 0x0000ca6c 0x00000800 0x7fffffff 0x00000001; do
+		watch "meta mark $mark ct mark $mark"
+		[ "$(host_seen $mark)" = 192.0.2.8 ]
+		[ "$(watched)" = "1 0" ]
+		nft delete table inet watch
+	done
+}
+
+@test "masq: pods are masqueraded if their packets or connections have a mark of another program" {
+	more_addresses
+	admin -A
+	iptables -t mangle -A PREROUTING -s 10.7.0.0/24 -j MARK --set-mark 0xca6c
+	conf bridge
+	add c1 one
+	watch "meta mark 0xca6c ct mark 0" "ct mark 0x12345678"
+	[ "$(seen 192.0.2.6)" = 192.0.2.1 ]
+	[ "$(seen 192.0.2.2)" = 10.7.0.2 ]
+	[ "$(watched)" = "2 0 0 0" ]
+	# then only SNAT takes precedence
+	iptables -t mangle -A PREROUTING -s 10.7.0.0/24 -j CONNMARK --set-mark 0x12345678
+	[ "$(seen 192.0.2.6)" = 192.0.2.1 ]
+	[ "$(seen 192.0.2.5)" = 192.0.2.9 ]
+	[ "$(seen 192.0.2.2)" = 192.0.2.1 ]
+	[ "$(watched)" = "2 3 0 3" ]
+}
+
+@test "masq: a connection has our mark only in POSTROUTING" {
+	more_addresses
+	admin -A
+	conf bridge
+	add c1 one
+	watch "ct mark 0" "ct mark != 0"
+	for address in 192.0.2.{2..6}; do seen "$address"; done
+	[ "$(watched)" = "5 0 5 0" ]
+}
+
+@test "masq: without our table, our rule in a restored POSTROUTING masquerades nothing" {
+	more_addresses
+	iptables -t nat -A POSTROUTING -d 10.99.0.0/16 -j ACCEPT
+	conf bridge
+	add c1 one
+	iptables-save >/tmp/saved
+	nft flush ruleset
+	iptables-restore </tmp/saved
+	[ "$(postrouting | tail -n 1)" = "$rule" ]
+	iptables -t mangle -A POSTROUTING -j CONNMARK --save-mark
+	for mark in 0 0x800 0xca6c 0x7fffffff; do [ "$(host_seen $mark)" = 192.0.2.8 ]; done
+}
+
+@test "masq: bit 11 of the packet mark is free for firewall and portmap" {
+	more_addresses
+	admin -A
+	iptables -P FORWARD DROP
+	conf bridge
+	add c1 one
+	chained() {
+		jq -c --argjson keys "$1" --slurpfile prev /tmp/result.c1 '{cniVersion,name,prevResult:$prev[0]} + $keys' /tmp/conf |
+			CNI_COMMAND=ADD CNI_CONTAINERID=c1 CNI_NETNS=/run/netns/one CNI_IFNAME=eth0 "$plugins/$2" >/tmp/chained
+	}
+	chained '{"type":"firewall","forwardMarkBit":11}' firewall
+	chained '{"type":"portmap","markMasqBit":11,"masqAll":true,"runtimeConfig":{"portMappings":[{"hostPort":8080,"containerPort":80,"protocol":"tcp"}]}}' portmap
+	[ "$(seen 192.0.2.2)" = 10.7.0.2 ]
+	[ "$(seen 192.0.2.6)" = 192.0.2.1 ]
+	[ "$(connect outside one 192.0.2.1 tcp 8080 80)" = 10.7.0.1 ]
 }
 
 @test "masq: twenty concurrent first ADDs add our rule in POSTROUTING once" {
@@ -290,6 +396,25 @@ s.sendto(b"x", ("192.0.2.6", 7777))'
 	[[ $output == *"iptables-masquerade ip POSTROUTING removed"* ]]
 	[ "$(postrouting)" = "-A POSTROUTING -d 10.99.0.0/16 -j ACCEPT" ]
 	[ ! -e /run/hawser ]
+}
+
+@test "masq: after an upgrade from 0.1.0, the first ADD in any network lets rules in POSTROUTING apply to all pods" {
+	more_addresses
+	conf bridge
+	add c1 one
+	as_0.1.0
+	admin -A
+	[ "$(seen 192.0.2.2)" = 192.0.2.1 ]
+	cp /tmp/conf /tmp/conf.first
+	conf bridge '{"name":"net2","bridge":"cni1","ipam":{"type":"host-local","ranges":[[{"subnet":"10.8.0.0/24"}],[{"subnet":"fd08::/64"}]]}}'
+	add c2 two
+	obeys
+	mv /tmp/conf.first /tmp/conf
+	check
+	ip netns add three
+	add c3 three
+	obeys
+	del c1 one
 }
 
 @test "masq: upstream's pods and ours are masqueraded beside each other" {
@@ -365,7 +490,7 @@ direct() {
 		check
 		# with iptables, the same destinations are exempt
 		iptables -t nat -A POSTROUTING -d 10.99.0.0/16 -j ACCEPT
-		check
+		repair
 		[ "$(seen 192.0.2.2)" = "$pod" ]
 		[ "$(seen 192.0.2.6)" = 192.0.2.1 ]
 		del c1 one

@@ -232,3 +232,27 @@ upstream_rules() {
 	call DEL c2 "" "$(</tmp/conf)"
 	[ -z "$(nft list ruleset | grep 'id: c2')" ]
 }
+
+# requests CONTAINER NETNS: add a pod, and print the number of netlink requests that the ADD sends
+requests() {
+	CNI_COMMAND=ADD CNI_CONTAINERID=$1 CNI_NETNS=/run/netns/$2 CNI_IFNAME=eth0 ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 \
+		strace -f -e trace=sendto,sendmsg -o /tmp/trace "$plugin" </tmp/conf >"/tmp/result.$1"
+	grep -c AF_NETLINK /tmp/trace
+}
+
+@test "masq: an ADD with addresses of both families sends 12 netlink requests, and 14 beside iptables" {
+	need strace iptables ip6tables
+	for type in bridge ptp; do
+		conf $type
+		add c1 one
+		[ "$(requests c2 two)" = 12 ]
+		iptables -t nat -A POSTROUTING -d 10.99.0.0/16 -j ACCEPT
+		ip6tables -t nat -A POSTROUTING -d fd99::/64 -j ACCEPT
+		for i in 3 4; do ip netns add p$i; done
+		add c3 p3
+		[ "$(requests c4 p4)" = 14 ]
+		for i in 3 4; do ip netns del p$i; done
+		for i in 1 2 3 4; do del c$i ""; done
+		nft flush ruleset
+	done
+}

@@ -53,6 +53,23 @@ call_c1() {
 	second CHECK c1 "$tcp"
 }
 
+@test "portmap: an ADD does not overtake a DEL that waits for the elements" {
+	pod c1 one
+	pod c2 two
+	add c1 "$tcp"
+	# an ADD that has the lock on the elements
+	exec 7</run/hawser/locks/portmap-elements
+	flock --shared 7
+	del c1 7<&- & waiting=$!
+	with c2 "$udp" >/tmp/conf.c2
+	CNI_COMMAND=ADD CNI_CONTAINERID=c2 CNI_NETNS=/run/netns/two CNI_IFNAME=eth0 run -124 timeout 1 "$plugins/portmap" </tmp/conf.c2 7<&-
+	[ "$(owned_ports)" = "anyport4 tcp . 8080 : 10.7.0.2 . 80" ]
+	exec 7<&-
+	wait $waiting
+	del c2
+	[ "$(ours)" = "[]" ]
+}
+
 @test "portmap: after forty concurrent ADDs, either one pod has the port on all addresses, or thirty pods have it on one each" {
 	pod c1 one
 	for i in {1..40}; do

@@ -149,6 +149,35 @@ everything='"mac":"02:00:00:00:00:99","promisc":true,"mtu":1400,"allmulti":true,
 	[ ! -e "$saved" ]
 }
 
+@test "tuning: a repeated DEL of another network leaves alone what the first network saved" {
+	before=$(state one)
+	call "$ours" ADD one "$everything"
+	tuned=$(state one)
+	NET=other call "$ours" ADD one '"mtu":1300'
+	for _ in 1 2 3; do
+		NET=other call "$ours" DEL one '"mtu":1300'
+		[ "$(state one)" = "$tuned" ]
+		[ -e "$saved" ]
+	done
+	call "$ours" DEL one "$everything"
+	[ "$(state one)" = "$before" ]
+	[ ! -e "$saved" ]
+}
+
+@test "tuning: a failed ADD does not change the file that upstream's ADD has written" {
+	need_go_plugins tuning
+	before=$(state one)
+	call "$upstream" ADD one '"mtu":1400'
+	cp "$saved" /tmp/saved
+	# the kernel refuses the sysctl, and the MTU
+	run ! call "$ours" ADD one '"mtu":1300,"sysctl":{"net.core.somaxconn":"x"}'
+	diff /tmp/saved "$saved"
+	run ! call "$ours" ADD one '"mtu":70000'
+	diff /tmp/saved "$saved"
+	call "$upstream" DEL one '"mtu":1400'
+	[ "$(state one)" = "$before" ]
+}
+
 @test "tuning: each network and each entry of a list restores what it saved itself" {
 	before=$(state one)
 	for second in 'NET=other' 'NET=net'; do

@@ -67,16 +67,26 @@ static int lock_call(const struct skel_frame *f, int *ret_fd, struct hw_err *e)
 
 /* ---- records -------------------------------------------------------------------- */
 
-/* Hash of the plugin's own configuration, without what differs between calls or runtimes. */
+/* Formats the plugin's own configuration, without what differs between calls or runtimes. */
+static char *format_own_config(const struct value *config, bool with_name)
+{
+	AUTO(value_free) struct value *own = value_copy(config);
+
+	value_remove(own, "prevResult");
+	value_remove(own, "runtimeConfig");
+	value_remove(own, "capabilities");
+	if (!with_name) {
+		value_remove(own, "name");
+		value_remove(own, "cniVersion");
+	}
+	return value_format(own, HW_JSON_SORTED);
+}
+
 static const char *config_hash(struct skel_frame *f)
 {
 	if (*f->config_hash)
 		return f->config_hash;
-	AUTO(value_free) struct value *own = value_copy(f->config);
-	value_remove(own, "prevResult");
-	value_remove(own, "runtimeConfig");
-	value_remove(own, "capabilities");
-	autofree char *json = value_format(own, HW_JSON_SORTED);
+	autofree char *json = format_own_config(f->config, true);
 	hash_hex(json, sizeof(f->config_hash) - 1, f->config_hash);
 	return f->config_hash;
 }
@@ -158,6 +168,38 @@ int attach_remove_record(struct hw_call *call, struct hw_err *e)
 
 	f->record_removed = true;
 	return remove_record(f, e);
+}
+
+struct renamed_search {
+	const struct hw_call *call;
+	char *config; /* our own, without the name */
+	bool found;
+};
+
+static int compare_renamed(void *ctx, const struct record *r, struct hw_err *e)
+{
+	struct renamed_search *search = ctx;
+	const struct hw_call *call = search->call;
+	AUTO(value_free) struct value *config = NULL;
+
+	if (!str_equal(r->container_id, call->container_id) ||
+	    !str_equal(r->ifname, call->ifname) || str_equal(r->network, call->network) ||
+	    value_parse(r->config, strlen(r->config), &config, e) < 0)
+		return 0;
+	autofree char *json = format_own_config(config, false);
+	search->found = str_equal(json, search->config);
+	return search->found;
+}
+
+bool attach_is_renamed(const struct hw_call *call)
+{
+	const struct skel_frame *f = (const struct skel_frame *)call;
+	autofree char *config = format_own_config(f->config, false);
+	struct renamed_search search = { .call = call, .config = config };
+	struct errors unreadable = { 0 }; /* a record that cannot be read is treated as missing */
+
+	record_each_of_plugin(f->state_dir, f->plugin->name, compare_renamed, &search, &unreadable);
+	return search.found;
 }
 
 const char *attach_requested_netns(const struct hw_call *call)

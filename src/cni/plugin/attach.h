@@ -25,6 +25,9 @@ int attach_status(struct skel_frame *f, struct hw_err *e);
 /* Removes the record before DEL ends, for a plugin that must do so while it holds a lock of its own. */
 int attach_remove_record(struct hw_call *call, struct hw_err *e);
 
+/* For a DEL without a record: does another network have a record of the interface whose configuration is
+ * the same, except for the name? Then the network was renamed after the ADD. */
+bool attach_is_renamed(const struct hw_call *call);
 /* Return: the namespace that the runtime sent, also if call->netns is "" because another network has
  * a record of the interface; "": none */
 const char *attach_requested_netns(const struct hw_call *call);

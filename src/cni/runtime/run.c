@@ -11,8 +11,9 @@
  *        first plugin. ADD and DEL share the network's lock and exclude each
  *        other for the same attachment; GC holds the network's lock exclusively.
  *        A failed ADD is undone only on request, and never if the cache has an
- *        entry of an earlier ADD or a plugin says that the attachment exists:
- *        the undo would delete that attachment.
+ *        entry of an earlier ADD: the undo would delete that attachment. If a plugin
+ *        refuses the ADD because it has the attachment already, only the plugins
+ *        before it are undone.
  */
 #include "cni/runtime/run.h"
 
@@ -249,15 +250,16 @@ static int add_plugin(const struct run *run, size_t i, const char *path, struct 
 	return 0;
 }
 
+/* @ret_n: number of plugins that succeeded, also after an error */
 static int add_list(const struct run *run, const struct hw_strings *paths,
-		    struct hw_result **result, struct hw_err *e)
+		    struct hw_result **result, size_t *ret_n, struct hw_err *e)
 {
 	autofree char *json = NULL;
 	int r;
 
-	for (size_t i = 0; i < paths->n; i++)
-		if (add_plugin(run, i, paths->v[i], result, e) < 0)
-			return add_plugin_ctx(run, i, "add", e);
+	for (*ret_n = 0; *ret_n < paths->n; ++*ret_n)
+		if (add_plugin(run, *ret_n, paths->v[*ret_n], result, e) < 0)
+			return add_plugin_ctx(run, *ret_n, "add", e);
 	assert(*result); /* prepare_add() rejects a network without plugins */
 	r = hw_result_format(*result, (*result)->version, 0, &json, e);
 	if (r >= 0)
@@ -270,8 +272,17 @@ static void add_detail(struct hw_err *e, const char *what, const char *text)
 	err_details(e, "%s%s%s: %s", e->details, *e->details ? "; " : "", what, text);
 }
 
-/* Undoes a failed ADD by a DEL of the whole list, with the last result that is known. */
-static void undo_add(struct run *run, const struct hw_result *result, struct hw_err *e)
+/* Runs DEL of the first @n plugins of the list, in reverse order. */
+static int del_plugins(const struct run *run, size_t n, const char *prev_result, struct hw_err *e)
+{
+	while (n-- > 0)
+		if (run_without_output(run, n, "DEL", prev_result, e) < 0)
+			return add_plugin_ctx(run, n, "delete", e);
+	return 0;
+}
+
+/* Undoes a failed ADD by a DEL of the first @n plugins, with the last result that is known. */
+static void undo_add(struct run *run, size_t n, const struct hw_result *result, struct hw_err *e)
 {
 	autofree char *prev = NULL;
 	struct hw_err why;
@@ -280,7 +291,7 @@ static void undo_add(struct run *run, const struct hw_result *result, struct hw_
 		(void)hw_result_format(result, run->conf->version, 0, &prev, &why);
 	run->cancel_fd = -1;
 	run->deadline = time_deadline(UNDO_TIMEOUT_MS);
-	if (run_del(run, prev, &why) < 0)
+	if (del_plugins(run, n, prev, &why) < 0)
 		add_detail(e, "undo also failed", why.msg);
 }
 
@@ -302,6 +313,7 @@ int hw_add(const struct hw_cni *cni, const struct hw_conf *conf, const struct hw
 	AUTO(hw_result_free) struct hw_result *result = NULL;
 	AUTO(run_done) struct run run = { 0 };
 	autoclose int lock = -1;
+	size_t succeeded;
 	bool earlier;
 	int r;
 
@@ -317,7 +329,7 @@ int hw_add(const struct hw_cni *cni, const struct hw_conf *conf, const struct hw
 	if (r < 0)
 		return r;
 	earlier = has_cache_file(&run);
-	r = add_list(&run, &paths, &result, e);
+	r = add_list(&run, &paths, &result, &succeeded, e);
 	if (r < 0 && !(flags & HW_ADD_UNDO))
 		return r;
 	if (r < 0) {
@@ -325,9 +337,9 @@ int hw_add(const struct hw_cni *cni, const struct hw_conf *conf, const struct hw
 			add_detail(e, "not undone",
 				   "the cache has an entry of an earlier ADD; run DEL first");
 		else if (err_wire(e) == HW_CNI_ALREADY_ATTACHED)
-			add_detail(e, "not undone", "the attachment of an earlier ADD is kept");
+			undo_add(&run, succeeded, result, e);
 		else
-			undo_add(&run, result, e);
+			undo_add(&run, paths.n, result, e);
 		return r;
 	}
 	if (ret_result)
@@ -340,12 +352,12 @@ int hw_add(const struct hw_cni *cni, const struct hw_conf *conf, const struct hw
 int run_del(const struct run *run, const char *prev_result, struct hw_err *e)
 {
 	struct hw_err ignored;
+	int r;
 
-	for (size_t i = run->conf->n_plugins; i-- > 0;)
-		if (run_without_output(run, i, "DEL", prev_result, e) < 0)
-			return add_plugin_ctx(run, i, "delete", e);
-	(void)cache_remove(run->cni->cache_dir, run->conf->name, &run->at, &ignored);
-	return 0;
+	r = del_plugins(run, run->conf->n_plugins, prev_result, e);
+	if (r >= 0)
+		(void)cache_remove(run->cni->cache_dir, run->conf->name, &run->at, &ignored);
+	return r;
 }
 
 char *run_prev_result(const struct run *run)

@@ -459,20 +459,26 @@ static void failed_add_is_undone(void **state)
 		   "{\"cniVersion\":\"1.0.0\",\"ips\":[{\"address\":\"10.0.0.2/24\"}]}");
 }
 
+#define REFUSE "note $CNI_COMMAND $N; echo '{\"code\":1017,\"msg\":\"attached\"}'; exit 1"
+
 /* The cache file of the first ADD was lost, but the plugin has a record of the attachment. */
-static void refused_add_is_not_undone(void **state)
+static void refused_add(void **state)
 {
-	AUTO(fixture_done)
-	struct fixture f =
-		fixture(state, GOOD,
-			"note $CNI_COMMAND $N; echo '{\"code\":1017,\"msg\":\"attached\"}'; "
-			"exit 1");
+	AUTO(fixture_done) struct fixture f = fixture(state, GOOD, REFUSE);
 
 	assert_int_equal(hw_add(f.cni, f.conf, &f.at, HW_ADD_UNDO, NULL, &f.e), -EEXIST);
 	assert_int_equal(hw_err_wire(&f.e), HW_CNI_ALREADY_ATTACHED);
 	assert_string_equal(f.e.msg, "plugin type=\"b\" failed (add): attached");
-	assert_string_equal(f.e.details, "not undone: the attachment of an earlier ADD is kept");
-	assert_notes(f.p, "ADD a\nADD b\n");
+	assert_string_equal(f.e.details, "");
+	assert_notes(f.p, "ADD a\nADD b\nDEL a\n");
+}
+
+static void add_refused_by_the_first_plugin(void **state)
+{
+	AUTO(fixture_done) struct fixture f = fixture(state, REFUSE, GOOD);
+
+	assert_int_equal(hw_add(f.cni, f.conf, &f.at, HW_ADD_UNDO, NULL, &f.e), -EEXIST);
+	assert_notes(f.p, "ADD a\n");
 }
 
 static void undo_that_fails(void **state)
@@ -672,8 +678,11 @@ static const struct CMUnitTest tests[] = {
 	PLACE_TEST("run: if requested, a failed ADD is undone by a DEL of the whole list",
 		   failed_add_is_undone),
 	PLACE_TEST("run: an undo that fails is reported in the details", undo_that_fails),
-	PLACE_TEST("run: an ADD that a plugin refuses with code 1017 is not undone",
-		   refused_add_is_not_undone),
+	PLACE_TEST("run: an ADD that the first plugin refuses with code 1017 is not undone",
+		   add_refused_by_the_first_plugin),
+	PLACE_TEST(
+		"run: if a plugin refuses an ADD with code 1017, the plugins before it are undone",
+		refused_add),
 	PLACE_TEST("run: a repeated ADD that fails does not delete the first attachment",
 		   second_add_is_not_undone),
 	PLACE_TEST("run: a failed ADD is undone even if there is an empty cache file",

@@ -42,7 +42,8 @@ static struct iptables_rule jump_rule(const struct forward *forward)
 
 static struct iptables_rule accept_rule(const struct forward *forward)
 {
-	return (struct iptables_rule){ .verdict = NF_ACCEPT, .mark = forward->mark };
+	return (struct iptables_rule){ .verdict = NF_ACCEPT,
+				       .mark = { forward->mark, forward->mark } };
 }
 
 struct forward_rules {

@@ -6,9 +6,14 @@
  */
 #include "net/test.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <linux/netfilter.h>
 #include <linux/netfilter/nf_tables.h>
+#include <linux/netfilter/nf_tables_compat.h>
+#include <linux/netfilter/x_tables.h>
+#include <linux/netfilter/xt_mark.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,6 +23,7 @@
 #include "net/forward/forward.h"
 #include "net/nft/iptables.h"
 #include "net/nft/nft.h"
+#include "net/nft/wire.h"
 
 #define PROCESSES 20
 #define MARK	  0x1000
@@ -85,8 +91,8 @@ struct rule_order {
 
 static int append_order(void *ctx, const struct nft_rule *rule, struct hw_err *e)
 {
-	static const struct iptables_rule accept = { MARK, NF_ACCEPT, NULL },
-					  jump = { 0, NFT_JUMP, "ADMIN" };
+	static const struct iptables_rule accept = { .mark = { MARK, MARK }, .verdict = NF_ACCEPT },
+					  jump = { .verdict = NFT_JUMP, .chain = "ADMIN" };
 	struct rule_order *order = ctx;
 	char what = '-';
 
@@ -221,6 +227,72 @@ static void rule_with_another_condition(void **state)
 	}
 }
 
+static struct nlattr *begin_expression(struct nlmsghdr *m, const char *name,
+				       struct nlattr **ret_data)
+{
+	struct nlattr *item = mnl_attr_nest_start(m, NFTA_LIST_ELEM);
+
+	mnl_attr_put_strz(m, NFTA_EXPR_NAME, name);
+	*ret_data = mnl_attr_nest_start(m, NFTA_EXPR_DATA);
+	return item;
+}
+
+/* Appends a rule that accepts a mark, as iptables before 1.8.9 stores it. */
+static void append_old_rule(struct nft *nft, const struct xt_mark_mtinfo1 *info)
+{
+	char padded[XT_ALIGN(sizeof(*info))] = { 0 };
+	struct nlattr *list, *item, *data, *value, *verdict;
+	struct hw_err e = { 0 };
+	struct nlmsghdr *m;
+
+	memcpy(padded, info, sizeof(*info));
+	nft_batch_begin(nft, 0);
+	m = nft_start_message(nft, NFT_MSG_NEWRULE, NLM_F_CREATE | NLM_F_APPEND, chain.family);
+	nft_put_name(m, NFTA_RULE_TABLE, chain.table);
+	nft_put_name(m, NFTA_RULE_CHAIN, chain.chain);
+	list = mnl_attr_nest_start(m, NFTA_RULE_EXPRESSIONS);
+	item = begin_expression(m, "match", &data);
+	mnl_attr_put_strz(m, NFTA_MATCH_NAME, "mark");
+	mnl_attr_put_u32(m, NFTA_MATCH_REV, htonl(1));
+	mnl_attr_put(m, NFTA_MATCH_INFO, sizeof(padded), padded);
+	mnl_attr_nest_end(m, data);
+	mnl_attr_nest_end(m, item);
+	item = begin_expression(m, "counter", &data);
+	mnl_attr_nest_end(m, data);
+	mnl_attr_nest_end(m, item);
+	item = begin_expression(m, "immediate", &data);
+	mnl_attr_put_u32(m, NFTA_IMMEDIATE_DREG, htonl(NFT_REG_VERDICT));
+	value = mnl_attr_nest_start(m, NFTA_IMMEDIATE_DATA);
+	verdict = mnl_attr_nest_start(m, NFTA_DATA_VERDICT);
+	mnl_attr_put_u32(m, NFTA_VERDICT_CODE, htonl(NF_ACCEPT));
+	mnl_attr_nest_end(m, verdict);
+	mnl_attr_nest_end(m, value);
+	mnl_attr_nest_end(m, data);
+	mnl_attr_nest_end(m, item);
+	mnl_attr_nest_end(m, list);
+	nft_end_message(nft, m);
+	nft_batch_commit(nft, &e);
+	assert_string_equal(e.msg, "");
+}
+
+static void rule_of_an_older_iptables(void **state)
+{
+	static const struct xt_mark_mtinfo1 others[] = { { MARK, MARK, 1 },
+							 { MARK, UINT32_MAX, 0 },
+							 { MARK << 1, MARK << 1, 0 } };
+	AUTO(nft_close) struct nft *nft = open_nft();
+
+	(void)state;
+	run_nft("add chain ip filter ADMIN\nadd rule ip filter FORWARD jump ADMIN\n");
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+		append_old_rule(nft, &others[i]);
+	assert_int_equal(has_rules(nft), 0);
+	append_old_rule(nft, &(struct xt_mark_mtinfo1){ MARK, MARK, 0 });
+	assert_int_equal(has_rules(nft), 1);
+	add_rules(nft);
+	assert_order(nft, "j---A");
+}
+
 static void rules_after_thousands_of_others(void **state)
 {
 	AUTO(nft_close) struct nft *nft = open_nft();
@@ -352,6 +424,8 @@ int main(void)
 		  add_missing_rule },
 		{ "forward: a similar rule with another condition does not replace our rule",
 		  rule_with_another_condition },
+		{ "forward: the accepting rule is recognized as iptables before 1.8.9 restores it",
+		  rule_of_an_older_iptables },
 		{ "forward: the rules are found after thousands of other rules",
 		  rules_after_thousands_of_others },
 		{ "forward: concurrent processes add each rule once", concurrent_adds, NULL, NULL,

@@ -5,14 +5,14 @@
 #ifndef NET_IFACE_FORWARDING_H
 #define NET_IFACE_FORWARDING_H
 
-#include "base/err.h"
+#include <hawser/result.h>
 
 struct rtnl;
 
-/* Enable forwarding in the current namespace.
- * nl: a socket in that namespace. Reading the current setting by netlink is cheaper than opening
- * the sysctl's file. family: AF_INET or AF_INET6.
+/* Enable forwarding in the current namespace, for the address families of the result.
+ * nl: a socket in that namespace. Reading the current settings by netlink is cheaper than opening
+ * the files of the sysctls.
  * Return: 0 if forwarding was enabled now, 1 if it was already enabled, or a negative errno */
-int forwarding_enable(struct rtnl *nl, int family, struct hw_err *e);
+int forwarding_enable(struct rtnl *nl, const struct hw_result *result, struct hw_err *e);
 
 #endif

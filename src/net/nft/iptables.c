@@ -2,9 +2,9 @@
 /*
  * net/nft/iptables.c - rules and chains in the format of iptables
  *
- * How:   iptables-nft stores a match or target that nftables does not have as an
- *        expression with the data of the older kernel interface. MASQUERADE is such a
- *        target. The match "mark" and the verdicts are expressions of nftables.
+ * How:   iptables-nft stores most matches and targets as an expression with the data of
+ *        the older kernel interface: among them the match "connmark" and the target
+ *        MASQUERADE. The match "mark" and the verdicts are expressions of nftables.
  */
 #include "net/nft/iptables.h"
 
@@ -15,15 +15,24 @@
 #include <linux/netfilter/nf_tables.h>
 #include <linux/netfilter/nf_tables_compat.h>
 #include <linux/netfilter/nfnetlink.h>
+#include <linux/netfilter/x_tables.h>
+#include <linux/netfilter/xt_connmark.h>
+#include <string.h>
 
 #include "base/str.h"
 #include "net/nft/wire.h"
 
+static bool is_equal_mark(const struct nft_mark *a, const struct nft_mark *b)
+{
+	return a->mask == b->mask && a->value == b->value;
+}
+
 bool iptables_is_rule(const struct nft_rule *rule, const struct iptables_rule *wanted)
 {
-	return rule->verdict == wanted->verdict && rule->mask == wanted->mark &&
-	       rule->mark == wanted->mark && !rule->source.len && !rule->target.len &&
-	       !rule->unknown && str_equal(rule->chain, str_or(wanted->chain, ""));
+	return rule->verdict == wanted->verdict && is_equal_mark(&rule->mark, &wanted->mark) &&
+	       is_equal_mark(&rule->ct_mark, &wanted->ct_mark) && !rule->source.len &&
+	       !rule->target.len && !rule->unknown &&
+	       str_equal(rule->chain, str_or(wanted->chain, ""));
 }
 
 /* ---- expressions -------------------------------------------------------------------------- */
@@ -60,8 +69,8 @@ static void put_mark(struct nlmsghdr *m, uint16_t type, uint32_t mark)
 	mnl_attr_nest_end(m, nest);
 }
 
-/* -m mark --mark MARK/MARK */
-static void put_mark_match(struct nlmsghdr *m, uint32_t mark)
+/* -m mark --mark VALUE/MASK, as iptables 1.8.9 and later store it */
+static void put_mark_match(struct nlmsghdr *m, const struct nft_mark *mark)
 {
 	struct expr_nest x = begin_expr(m, "meta");
 
@@ -71,14 +80,28 @@ static void put_mark_match(struct nlmsghdr *m, uint32_t mark)
 	x = begin_expr(m, "bitwise");
 	put_number(m, NFTA_BITWISE_SREG, NFT_REG_1);
 	put_number(m, NFTA_BITWISE_DREG, NFT_REG_1);
-	put_number(m, NFTA_BITWISE_LEN, sizeof(mark));
-	put_mark(m, NFTA_BITWISE_MASK, mark);
+	put_number(m, NFTA_BITWISE_LEN, sizeof(mark->mask));
+	put_mark(m, NFTA_BITWISE_MASK, mark->mask);
 	put_mark(m, NFTA_BITWISE_XOR, 0);
 	end_expr(m, x);
 	x = begin_expr(m, "cmp");
 	put_number(m, NFTA_CMP_SREG, NFT_REG_1);
 	put_number(m, NFTA_CMP_OP, NFT_CMP_EQ);
-	put_mark(m, NFTA_CMP_DATA, mark);
+	put_mark(m, NFTA_CMP_DATA, mark->value);
+	end_expr(m, x);
+}
+
+/* -m connmark --mark VALUE/MASK */
+static void put_ct_mark_match(struct nlmsghdr *m, const struct nft_mark *mark)
+{
+	char data[XT_ALIGN(sizeof(struct xt_connmark_mtinfo1))] = { 0 };
+	struct xt_connmark_mtinfo1 info = { .mark = mark->value, .mask = mark->mask };
+	struct expr_nest x = begin_expr(m, "match");
+
+	memcpy(data, &info, sizeof(info));
+	mnl_attr_put_strz(m, NFTA_MATCH_NAME, "connmark");
+	put_number(m, NFTA_MATCH_REV, 1);
+	mnl_attr_put(m, NFTA_MATCH_INFO, sizeof(data), data);
 	end_expr(m, x);
 }
 
@@ -130,8 +153,10 @@ void iptables_put_rule(struct nft *nft, const struct nft_chain_ref *place,
 	if (after != IPTABLES_TOP && after != IPTABLES_END)
 		mnl_attr_put_u64(m, NFTA_RULE_POSITION, after);
 	list = mnl_attr_nest_start(m, NFTA_RULE_EXPRESSIONS);
-	if (rule->mark)
-		put_mark_match(m, rule->mark);
+	if (rule->mark.mask)
+		put_mark_match(m, &rule->mark);
+	if (rule->ct_mark.mask)
+		put_ct_mark_match(m, &rule->ct_mark);
 	x = begin_expr(m, "counter");
 	end_expr(m, x);
 	if (rule->verdict == NFT_RULE_MASQUERADES)

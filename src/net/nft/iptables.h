@@ -20,9 +20,10 @@
 #define IPTABLES_END UINT64_MAX /* after all others */
 
 struct iptables_rule {
-	uint32_t mark;	   /* -m mark --mark MARK/MARK; 0: the rule matches all packets */
-	int verdict;	   /* NF_ACCEPT, NFT_JUMP or NFT_RULE_MASQUERADES */
-	const char *chain; /* target of a jump; else NULL */
+	struct nft_mark mark;	 /* -m mark --mark VALUE/MASK; mask 0: no condition */
+	struct nft_mark ct_mark; /* the same of -m connmark */
+	int verdict;		 /* NF_ACCEPT, NFT_JUMP or NFT_RULE_MASQUERADES */
+	const char *chain;	 /* target of a jump; else NULL */
 };
 
 /* Is this the wanted rule, without any other condition? */

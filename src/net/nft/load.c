@@ -11,8 +11,9 @@
  *        an older version never replaces a newer one. Each version also has a chain
  *        "versionN" with one rule. If the chain has its rule, version N or a newer
  *        one is loaded and has not been flushed.
- *        Version 1 had no set "claimed". The transaction that loads the rules adds the
- *        ports that already exist to it.
+ *        Version 1 had no set "claimed", and its chains of networks masqueraded
+ *        themselves. The transaction that loads the rules adds the ports that already
+ *        exist to the set, and changes these chains.
  *        The chain of a network is created before the first element that jumps to
  *        it. Its name is a hash of the network. An element of masq4 or near4 maps a
  *        pod's address to the chain of the pod's network, so a packet is compared
@@ -23,6 +24,7 @@
 #include <assert.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <linux/netfilter.h>
 #include <linux/netfilter/nf_tables.h>
 #include <linux/netfilter/nfnetlink.h>
 #include <stdio.h>
@@ -36,6 +38,7 @@
 #include "base/os/library.h"
 #include "base/str.h"
 #include "net/nft/elem.h"
+#include "net/nft/foreign.h"
 #include "net/nft/ruleset.h"
 #include "net/nft/wire.h"
 
@@ -121,7 +124,7 @@ static const struct ruleset {
 	uint32_t version;
 	const char *version_chain;
 } rulesets[] = {
-	[NFT_INET] = { "inet", nft_ruleset, 3, "version3" },
+	[NFT_INET] = { "inet", nft_ruleset, 2, "version2" },
 	[NFT_BRIDGE] = { "bridge", nft_ruleset_bridge, 1, "version1" },
 };
 
@@ -203,15 +206,49 @@ static int append_port(void *ctx, const struct nft_elem *elem, struct hw_err *e)
 	return 0;
 }
 
-/* The ruleset file, with a claim for each port that exists. A claim that exists stays as it is. */
-static int ruleset_text(struct nft *nft, enum nft_table table, struct buf *text, struct hw_err *e)
+/* Replaces the verdict "masquerade" in the chains of networks by a jump to the chain that masquerades in
+ * this version. @listing: the table, as nft prints it */
+static void append_networks(const char *listing, struct buf *text)
+{
+	static const char chain[] = "\tchain masq_", verdict[] = " masquerade";
+	const char *name = NULL;
+	int name_len = 0;
+
+	for (const char *line = listing; *line;
+	     line += strcspn(line, "\n"), line += *line == '\n') {
+		int len = (int)strcspn(line, "\n"), rest = len - (int)strlen(verdict);
+
+		if (str_starts(line, chain)) {
+			name = line + strlen("\tchain ");
+			name_len = (int)strcspn(name, " ");
+			buf_printf(text, "flush chain inet " NFT_TABLE " %.*s\n", name_len, name);
+		} else if (str_starts(line, "\t}")) {
+			name = NULL;
+		} else if (name && rest > 0 && str_starts(line + rest, verdict)) {
+			buf_printf(text, "add rule inet " NFT_TABLE " %.*s %.*s goto masqout\n",
+				   name_len, name, rest, line);
+		}
+	}
+}
+
+/* Appends what must be changed if there is a table inet of version 1: a claim is added for each port, and
+ * the chains of networks are replaced. */
+static int append_upgrade(struct nft *nft, struct buf *text, struct hw_err *e)
 {
 	static const char *const maps[] = { "anyport4", "anyport6", "port4", "port6" };
-	int r = 0;
+	static const struct nft_chain_ref guard = { NFPROTO_INET, NFT_TABLE, "guard" };
+	autofree char *listing = NULL;
+	int r;
 
-	buf_printf(text, "%s", rulesets[table].text);
-	for (size_t i = 0; r >= 0 && table == NFT_INET && i < ARRAY_SIZE(maps); i++)
-		r = nft_list(nft, table, maps[i], append_port, text, e);
+	r = nft_has_chain(nft, &guard, e);
+	if (r <= 0)
+		return r;
+	for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(maps); i++)
+		r = nft_list(nft, NFT_INET, maps[i], append_port, text, e);
+	if (r >= 0)
+		r = nft_run_get_output("list table inet " NFT_TABLE, &listing, e);
+	if (r >= 0)
+		append_networks(listing, text);
 	return r;
 }
 
@@ -249,7 +286,8 @@ int nft_load(struct nft *nft, enum nft_table table, struct hw_err *e)
 
 	r = nft_is_loaded(nft, table, e);
 	if (r == 0) {
-		r = ruleset_text(nft, table, &text, e);
+		buf_printf(&text, "%s", rulesets[table].text);
+		r = table == NFT_INET ? append_upgrade(nft, &text, e) : 0;
 		if (r >= 0)
 			r = nft_run(text.data, e);
 		/* Another process may have loaded the rules first, or the chains were flushed. */
@@ -575,7 +613,7 @@ int nft_check_network(struct nft *nft, const struct nft_elem *elem, struct hw_er
 {
 	int r;
 
-	/* Versions 1 and 2 created chains with one rule, which masquerades at once. */
+	/* Version 1 created chains with one rule. */
 	r = elem->direct ? has_network_chain(nft, elem, e)
 			 : has_rules(nft, elem->table, elem->chain, e);
 	if (r == 0)

@@ -4,16 +4,21 @@
  *
  * How:   a rule is a list of expressions that work on registers. iptables and nft
  *        always generate the sequence load, mask, compare, so a comparison uses the
- *        value that was loaded last.
+ *        value that was loaded last. iptables stores the matches that it does not
+ *        translate as one expression with the data of the older kernel interface:
+ *        "connmark" in all versions, and "mark" in versions before 1.8.9.
  */
 #include "net/nft/rule.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <errno.h>
 #include <linux/netfilter.h>
 #include <linux/netfilter/nf_tables.h>
 #include <linux/netfilter/nf_tables_compat.h>
 #include <linux/netfilter/nfnetlink.h>
+#include <linux/netfilter/xt_connmark.h>
+#include <linux/netfilter/xt_mark.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -21,7 +26,7 @@
 #include "net/nft/wire.h"
 
 /* The value in the register */
-enum rule_value { NOTHING, MARK, SOURCE, TARGET };
+enum rule_value { NOTHING, MARK, CT_MARK, SOURCE, TARGET };
 
 struct rule_reader {
 	struct nft_rule rule;
@@ -79,18 +84,12 @@ static void decode_name(const struct nlattr *attr, char ret_text[NFT_CHAIN_TEXT]
 		 mnl_attr_get_str(attr));
 }
 
-struct chain_callback {
-	int (*each)(void *ctx, const struct nft_chain_info *chain, struct hw_err *e);
-	void *ctx;
-};
-
-static int read_chain(void *ctx, const struct nlmsghdr *m, struct hw_err *e)
+void nft_chain_decode(const struct nlmsghdr *m, struct nft_chain_info *ret_chain)
 {
 	const struct nfgenmsg *head = mnl_nlmsg_get_payload(m);
 	struct nft_chain_info chain = { .family = head->nfgen_family,
 					.hook = UINT32_MAX,
 					.policy = NF_ACCEPT };
-	struct chain_callback *callback = ctx;
 	const struct nlattr *attr;
 
 	mnl_attr_for_each(attr, m, sizeof(*head)) {
@@ -112,13 +111,27 @@ static int read_chain(void *ctx, const struct nlmsghdr *m, struct hw_err *e)
 			break;
 		}
 	}
+	*ret_chain = chain;
+}
+
+struct chain_callback {
+	int (*each)(void *ctx, const struct nft_chain_info *chain, struct hw_err *e);
+	void *ctx;
+};
+
+static int read_chain(void *ctx, const struct nlmsghdr *m, struct hw_err *e)
+{
+	struct chain_callback *callback = ctx;
+	struct nft_chain_info chain;
+
+	nft_chain_decode(m, &chain);
 	return callback->each(callback->ctx, &chain, e);
 }
 
-static int copy_chain(void *ctx, const struct nft_chain_info *chain, struct hw_err *e)
+static int copy_chain(void *ctx, const struct nlmsghdr *m, struct hw_err *e)
 {
 	(void)e;
-	*(struct nft_chain_info *)ctx = *chain;
+	nft_chain_decode(m, ctx);
 	return 0;
 }
 
@@ -126,14 +139,13 @@ int nft_get_chain(struct nft *nft, const struct nft_chain_ref *place,
 		  struct nft_chain_info *ret_chain, struct hw_err *e)
 {
 	struct nlmsghdr *m = nft_start_request(nft, NFT_MSG_GETCHAIN, 0, place->family);
-	struct chain_callback callback = { copy_chain, ret_chain };
 	int r;
 
 	if (strlen(place->chain) >= NFT_NAME_MAX)
 		return 0;
 	nft_put_name(m, NFTA_CHAIN_TABLE, place->table);
 	nft_put_name(m, NFTA_CHAIN_NAME, place->chain);
-	r = nft_send_request(nft, m, read_chain, &callback, e);
+	r = nft_send_request(nft, m, copy_chain, ret_chain, e);
 	if (r == -ENOENT || (r < 0 && nft_is_unsupported(nft)))
 		return 0;
 	return r < 0 ? err_ctx(e, "find nftables chain %s of table %s", place->chain, place->table)
@@ -166,6 +178,16 @@ static bool read_meta(struct rule_reader *reader, const struct nlattr *expr)
 	return is_mark;
 }
 
+static bool read_ct(struct rule_reader *reader, const struct nlattr *expr)
+{
+	bool is_mark = nft_attr_number(expr, NFTA_CT_KEY) == NFT_CT_MARK &&
+		       nft_attr_find(expr, NFTA_CT_DREG);
+
+	reader->loaded = is_mark ? CT_MARK : NOTHING;
+	reader->mask = UINT32_MAX;
+	return is_mark;
+}
+
 static bool read_payload(struct rule_reader *reader, const struct nlattr *expr)
 {
 	uint32_t source = reader->family == NFPROTO_IPV4 ? 12 : 8;
@@ -185,7 +207,8 @@ static bool read_bitwise(struct rule_reader *reader, const struct nlattr *expr)
 	struct nft_bytes mask = nft_attr_data(expr, NFTA_BITWISE_MASK),
 			 xor = nft_attr_data(expr, NFTA_BITWISE_XOR);
 
-	if (reader->loaded != MARK || mask.len != sizeof(uint32_t) || bytes_to_mark(&xor) != 0) {
+	if ((reader->loaded != MARK && reader->loaded != CT_MARK) || mask.len != sizeof(uint32_t) ||
+	    bytes_to_mark(&xor) != 0) {
 		reader->loaded = NOTHING;
 		return false;
 	}
@@ -201,8 +224,10 @@ static bool read_cmp(struct rule_reader *reader, const struct nlattr *expr)
 		return false;
 	switch (reader->loaded) {
 	case MARK:
-		reader->rule.mask = reader->mask;
-		reader->rule.mark = bytes_to_mark(&value);
+		reader->rule.mark = (struct nft_mark){ bytes_to_mark(&value), reader->mask };
+		return true;
+	case CT_MARK:
+		reader->rule.ct_mark = (struct nft_mark){ bytes_to_mark(&value), reader->mask };
 		return true;
 	case SOURCE:
 		reader->rule.source = value;
@@ -237,16 +262,45 @@ static bool read_counter(struct rule_reader *reader, const struct nlattr *expr)
 	return true;
 }
 
+/* Does the attribute have this text, with or without a final NUL? */
+static bool attr_is(const struct nlattr *attr, const char *text)
+{
+	size_t len = attr ? strnlen(mnl_attr_get_str(attr), mnl_attr_get_payload_len(attr)) : 0;
+
+	return attr && len == strlen(text) && !memcmp(mnl_attr_get_str(attr), text, len);
+}
+
+/* A match of iptables. Both known ones have the same data. */
+static bool read_match(struct rule_reader *reader, const struct nlattr *expr)
+{
+	const struct nlattr *name = nft_attr_find(expr, NFTA_MATCH_NAME);
+	const struct nlattr *data = nft_attr_find(expr, NFTA_MATCH_INFO);
+	struct xt_connmark_mtinfo1 info;
+
+	static_assert(sizeof(info) == sizeof(struct xt_mark_mtinfo1), "same layout");
+	if (!data || nft_attr_number(expr, NFTA_MATCH_REV) != 1 ||
+	    mnl_attr_get_payload_len(data) < sizeof(info))
+		return false;
+	memcpy(&info, mnl_attr_get_payload(data), sizeof(info));
+	if (info.invert)
+		return false;
+	if (attr_is(name, "mark"))
+		reader->rule.mark = (struct nft_mark){ info.mark, info.mask };
+	else if (attr_is(name, "connmark"))
+		reader->rule.ct_mark = (struct nft_mark){ info.mark, info.mask };
+	else
+		return false;
+	return true;
+}
+
 /* A target of iptables. Only MASQUERADE is known; its data are zero if it has no options, except the
  * number of ranges, which is 1 for IPv4. */
 static bool read_target(struct rule_reader *reader, const struct nlattr *expr)
 {
-	const struct nlattr *name, *info;
+	const struct nlattr *info;
 
-	name = nft_attr_find(expr, NFTA_TARGET_NAME);
 	info = nft_attr_find(expr, NFTA_TARGET_INFO);
-	if (!name || !info ||
-	    strncmp(mnl_attr_get_str(name), "MASQUERADE", mnl_attr_get_payload_len(name)) != 0)
+	if (!info || !attr_is(nft_attr_find(expr, NFTA_TARGET_NAME), "MASQUERADE"))
 		return false;
 	const uint8_t *v = mnl_attr_get_payload(info);
 	for (size_t i = reader->family == NFPROTO_IPV4 ? sizeof(uint32_t) : 0;
@@ -268,18 +322,19 @@ static const struct {
 	const char *name;
 	bool (*read)(struct rule_reader *reader, const struct nlattr *expr);
 } expressions[] = {
-	{ "meta", read_meta },	   { "payload", read_payload },	    { "bitwise", read_bitwise },
-	{ "cmp", read_cmp },	   { "immediate", read_immediate }, { "counter", read_counter },
-	{ "reject", read_reject }, { "target", read_target },
+	{ "meta", read_meta },	     { "ct", read_ct },
+	{ "payload", read_payload }, { "bitwise", read_bitwise },
+	{ "cmp", read_cmp },	     { "match", read_match },
+	{ "counter", read_counter }, { "immediate", read_immediate },
+	{ "reject", read_reject },   { "target", read_target },
 };
 
 static void read_expression(struct rule_reader *reader, const struct nlattr *item)
 {
 	const struct nlattr *name = nft_attr_find(item, NFTA_EXPR_NAME);
 
-	for (size_t i = 0; name && i < ARRAY_SIZE(expressions); i++)
-		if (!strncmp(mnl_attr_get_str(name), expressions[i].name,
-			     mnl_attr_get_payload_len(name)) &&
+	for (size_t i = 0; i < ARRAY_SIZE(expressions); i++)
+		if (attr_is(name, expressions[i].name) &&
 		    expressions[i].read(reader, nft_attr_find(item, NFTA_EXPR_DATA)))
 			return;
 	reader->rule.unknown++;

@@ -3,7 +3,7 @@
  * net/nft/rule.h - read a chain of any table, and its rules
  *
  * What:  reads the parts of each rule that are needed to recognize rules of iptables:
- *        mark, addresses and verdict. Reads the hook and the policy of a chain.
+ *        marks, addresses and verdict. Reads the hook and the policy of a chain.
  * Rules: unknown expressions are counted, so that a caller can recognize that a rule
  *        has further conditions.
  */
@@ -14,6 +14,7 @@
 #include "net/nft/nft.h"
 
 struct nlattr;
+struct nlmsghdr;
 
 #define NFT_CHAIN_TEXT 256 /* buffer size for the name of any chain or table */
 
@@ -29,9 +30,15 @@ struct nft_chain_info {
  * options */
 enum { NFT_RULE_CONTINUES = -100, NFT_RULE_REJECTS, NFT_RULE_MASQUERADES };
 
+/* A condition: the bits of @mask have this value; mask 0: any */
+struct nft_mark {
+	uint32_t value, mask;
+};
+
 struct nft_rule {
 	uint64_t handle;
-	uint32_t mask, mark;		  /* meta mark & mask == mark; mask 0: any */
+	struct nft_mark mark;		  /* of the packet */
+	struct nft_mark ct_mark;	  /* of the connection */
 	struct nft_bytes source, target;  /* addresses; empty: any */
 	unsigned unknown;		  /* number of unknown expressions */
 	int verdict;			  /* NF_ACCEPT, NFT_JUMP, ... or NFT_RULE_... */
@@ -39,6 +46,8 @@ struct nft_rule {
 	const struct nlattr *expressions; /* all expressions, undecoded; may be NULL */
 };
 
+/* Decode a reply to NFT_MSG_GETCHAIN. */
+void nft_chain_decode(const struct nlmsghdr *m, struct nft_chain_info *ret_chain);
 /* Return: 1 if the chain exists, 0 if not (or if its name is too long for the kernel), or a negative
  * errno */
 int nft_get_chain(struct nft *nft, const struct nft_chain_ref *place,

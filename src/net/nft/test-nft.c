@@ -8,15 +8,19 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/netfilter.h>
 #include <linux/netfilter/nf_tables.h>
 #include <netinet/in.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/buf.h"
+#include "base/os/file.h"
 #include "base/str.h"
 #include "base/time.h"
 #include "net/nft/foreign.h"
@@ -339,38 +343,52 @@ static void concurrent_loads(void **state)
 	assert_false(output_contains("list chain inet hawser guard", "drop\n\t\tiifname"));
 }
 
+/* Loads the rules of version 0.1.0. */
+static void load_old_rules(void)
+{
+	autofree char *path =
+		str_printf("%s/test/data/ruleset-0.1.0.nft", str_or(getenv("HAWSER_SRC"), "."));
+	AUTO(buf_done) struct buf text = { 0 };
+	struct hw_err e = { 0 };
+
+	file_read(AT_FDCWD, path, 65536, &text, &e);
+	assert_string_equal(e.msg, "");
+	run_nft(text.data);
+}
+
 static void older_rules(void **state)
 {
 	AUTO(nft_close) struct nft *nft = open_nft(), *later = NULL;
 	struct hw_err e;
 
 	(void)state;
-	add_elem(nft, masq_elem("10.1.2.3"), OWNER_A);
-	add_elem(nft, port_elem(8080, "10.1.2.3", 80), OWNER_A);
-	run_nft("flush set inet hawser version\n"
-		"add element inet hawser version { 1 }\n"
-		"add element inet hawser port6 { udp . fd00::1 . 81 : fd00::2 . 80 }\n"
-		"delete set inet hawser claimed\n"
-		"flush chain inet hawser version3\n"
-		"add set inet hawser upto4 { type inet_proto . inet_service . mark; }\n"
-		"add element inet hawser upto4 { tcp . 80 . 0 }\n"
-		"add chain inet hawser postrouting { type nat hook postrouting priority 100; }\n"
-		"add rule inet hawser postrouting ip saddr vmap @masq4 jump masqall\n"
-		"flush chain inet hawser guard\n"
-		"add rule inet hawser guard counter\n"
+	load_old_rules();
+	run_nft("add chain inet hawser masq_1\n"
+		"add rule inet hawser masq_1 ip daddr != 10.1.2.0/24 ip daddr != 224.0.0.0/4 "
+		"masquerade\n"
+		"add chain inet hawser near_1\n"
+		"add rule inet hawser near_1 ip saddr 10.1.2.0/24 masquerade\n"
 		"add chain inet hawser others\n"
-		"add rule inet hawser others counter\n");
+		"add rule inet hawser others counter\n"
+		"add element inet hawser masq4 { 10.1.2.3 comment \"" OWNER_A "\" : continue }\n"
+		"add element inet hawser anyport4 { tcp . 8080 : 10.1.2.3 . 80 }\n"
+		"add element inet hawser port6 { udp . fd00::1 . 81 : fd00::2 . 80 }\n"
+		"add element inet hawser upto6 { udp . 81 . 0 }\n");
 	assert_int_equal(nft_check_rules(nft, NFT_INET, &e), 0);
 	assert_int_equal(nft_open(&later, &e), 0);
 	add_elem(later, masq_elem("10.1.2.4"), OWNER_B);
+	assert_int_equal(nft_check_rules(nft, NFT_INET, &e), 0);
 	assert_true(output_contains("list set inet hawser claimed",
 				    "tcp . 8080 comment \"" NFT_SEVERAL "\""));
 	assert_true(output_contains("list set inet hawser claimed",
 				    "udp . 81 comment \"" NFT_SEVERAL "\""));
-	assert_false(output_contains("list chain inet hawser guard", "counter"));
-	assert_true(output_contains("list chain inet hawser guard", "drop"));
+	assert_true(output_contains("list chain inet hawser masq_1",
+				    "{\n\t\tip daddr != 10.1.2.0/24 ip daddr != 224.0.0.0/4 goto "
+				    "masqout\n\t}"));
+	assert_true(output_contains("list chain inet hawser near_1",
+				    "{\n\t\tip saddr 10.1.2.0/24 masquerade\n\t}"));
 	assert_true(output_contains("list chain inet hawser others", "counter"));
-	assert_false(output_contains("list sets inet", "upto4"));
+	assert_false(output_contains("list sets inet", "upto6"));
 	assert_false(output_contains("list chains inet", "chain postrouting {"));
 	assert_string_equal(get_owner(nft, masq_elem("10.1.2.3")), OWNER_A);
 }
@@ -382,7 +400,7 @@ static void newer_rules(void **state)
 
 	(void)state;
 	assert_int_equal(nft_load(nft, NFT_INET, &e), 0);
-	run_nft("add element inet hawser version { 4 }\n"
+	run_nft("add element inet hawser version { 3 }\n"
 		"add rule inet hawser guard counter\n");
 	assert_int_equal(nft_load(nft, NFT_INET, &e), 0);
 	assert_int_equal(nft_repair(nft, NFT_INET, &e), 0);
@@ -397,7 +415,7 @@ static void flushed_newer_rules(void **state)
 
 	(void)state;
 	assert_int_equal(nft_load(nft, NFT_INET, &e), 0);
-	run_nft("add element inet hawser version { 4 }\n"
+	run_nft("add element inet hawser version { 3 }\n"
 		"flush table inet hawser\n"
 		"add rule inet hawser guard counter\n");
 	assert_int_equal(nft_repair(nft, NFT_INET, &e), -ENOENT);
@@ -420,7 +438,7 @@ static void flushed_table(void **state)
 	add_elem(later, masq_elem("10.1.2.4"), OWNER_A);
 	assert_int_equal(nft_check_rules(nft, NFT_INET, &e), 0);
 	assert_string_equal(get_owner(nft, masq_elem("10.1.2.3")), OWNER_A);
-	assert_false(output_contains("list set inet hawser version", "4"));
+	assert_false(output_contains("list set inet hawser version", "3"));
 }
 
 static void flushed_version_set(void **state)
@@ -440,8 +458,8 @@ static void flushed_version_set(void **state)
 	assert_int_equal(nft_check_rules(nft, NFT_INET, &e), 0);
 	run_nft("flush set inet hawser version\n"
 		"flush chain inet hawser guard\n"
-		"add chain inet hawser version4\n"
-		"add rule inet hawser version4 return\n");
+		"add chain inet hawser version3\n"
+		"add rule inet hawser version3 return\n");
 	assert_int_equal(nft_repair(nft, NFT_INET, &e), 0);
 	assert_false(output_contains("list chain inet hawser guard", "drop"));
 }

@@ -290,35 +290,36 @@ static int check_pod(const struct pod_link *l, const struct hw_call *call, struc
 
 /* Finds changes to the bridge, the port and the pod's interface since the ADD. Each kind of change
  * has its own message. */
-static int bridge_check(struct hw_call *call, struct hw_err *e)
+static int check_own(const struct pod_link *l, struct hw_call *call, struct hw_err *e)
 {
-	AUTO(pod_link_done) struct pod_link l = POD_LINK_INIT;
 	const struct bridge_conf *conf = call->conf;
-	struct pod_rules rules = bridge_conf_rules(conf);
 	struct link bridge;
 	int r;
 
-	r = bridge_conf_check(conf, e);
+	r = check_bridge(l->nl, call, &bridge, e);
 	if (r < 0)
 		return r;
-	r = ipam_delegate(call, &conf->ipam, "CHECK", e);
-	if (r < 0)
-		return r;
-	r = pod_check_pair(&l, call, conf->bridge, conf->mtu, e);
-	if (r < 0)
-		return r;
-	r = check_bridge(l.nl, call, &bridge, e);
-	if (r < 0)
-		return r;
-	r = check_port(l.nl, conf, &bridge, &l.host, e);
+	r = check_port(l->nl, conf, &bridge, &l->host, e);
 	if (r < 0)
 		return r;
 	if (bridge_conf_is_gateway(conf))
-		r = check_gateways(l.nl, conf, call->prev, &bridge, e);
-	if (r < 0)
-		return r;
-	r = check_pod(&l, call, e);
-	return r < 0 ? r : pod_rules_check(call, &rules, e);
+		r = check_gateways(l->nl, conf, call->prev, &bridge, e);
+	return r < 0 ? r : check_pod(l, call, e);
+}
+
+static int bridge_check(struct hw_call *call, struct hw_err *e)
+{
+	const struct bridge_conf *conf = call->conf;
+	struct pod_rules rules = bridge_conf_rules(conf);
+	const struct pod_check check = { .ipam = &conf->ipam,
+					 .rules = &rules,
+					 .bridge = conf->bridge,
+					 .mtu = conf->mtu,
+					 .own = check_own };
+	int r;
+
+	r = bridge_conf_check(conf, e);
+	return r < 0 ? r : pod_check(call, &check, e);
 }
 
 /* ---- other verbs ------------------------------------------------------------------- */

@@ -28,9 +28,24 @@
 #include "plugins/bridge/bridge.h"
 #include "plugins/pod/host-objects.h"
 
+static int require_bridge(const struct link *link, struct hw_err *e)
+{
+	if (str_equal(link->kind, "bridge"))
+		return 0;
+	return err_text(e, -EEXIST, "\"%s\" already exists but is not a bridge", link->name);
+}
+
+int bridge_find(struct rtnl *nl, const char *name, struct link *ret_bridge, struct hw_err *e)
+{
+	int r;
+
+	r = link_find(nl, name, ret_bridge, e);
+	return r > 0 && require_bridge(ret_bridge, e) < 0 ? e->code : r;
+}
+
 /* The kernel chooses the MAC address: a new bridge with any other address has no carrier until a port
  * is up, and so gets no link-local address.
- * Return: 1 if created, 0 if another process has just created the bridge */
+ * Return: 1 if created, 0 if the bridge existed */
 static int create_bridge(struct rtnl *nl, const struct bridge_conf *conf, struct link *ret_bridge,
 			 struct hw_err *e)
 {
@@ -40,34 +55,12 @@ static int create_bridge(struct rtnl *nl, const struct bridge_conf *conf, struct
 		.mtu = conf->mtu > 0 ? (uint32_t)conf->mtu : 0,
 		.data.bridge.vlan_filtering = bridge_vlan_wanted(conf),
 	};
-	int created, r;
+	int created;
 
-	r = host_object_record("bridge", conf->bridge, NULL, e);
-	if (r < 0)
-		return r;
-	link_put_new(nl, &new);
-	created = rtnl_commit(nl, e);
-	if (created < 0 && created != -EEXIST)
+	created = host_object_create_link(nl, &new, ret_bridge, e);
+	if (created < 0)
 		return err_ctx(e, "could not add \"%s\"", conf->bridge);
-	r = bridge_find(nl, conf->bridge, ret_bridge, e);
-	if (r < 0)
-		return r;
-	if (r == 0)
-		return err_text(e, -ENODEV, "bridge %s was deleted meanwhile", conf->bridge);
-	r = host_object_record("bridge", conf->bridge, &ret_bridge->mac, e);
-	if (r < 0)
-		return r;
-	return created >= 0;
-}
-
-int bridge_find(struct rtnl *nl, const char *name, struct link *ret_bridge, struct hw_err *e)
-{
-	int r;
-
-	r = link_find(nl, name, ret_bridge, e);
-	if (r > 0 && !str_equal(ret_bridge->kind, "bridge"))
-		return err_text(e, -EEXIST, "\"%s\" already exists but is not a bridge", name);
-	return r;
+	return require_bridge(ret_bridge, e) < 0 ? e->code : created;
 }
 
 int bridge_ensure(struct rtnl *nl, const struct bridge_conf *conf, struct link *ret_bridge,
@@ -78,7 +71,7 @@ int bridge_ensure(struct rtnl *nl, const struct bridge_conf *conf, struct link *
 	int r;
 
 	r = bridge_find(nl, conf->bridge, ret_bridge, e);
-	if (r == 0) {
+	if (r == 0 || (r > 0 && !(ret_bridge->flags & IFF_UP))) {
 		r = create_bridge(nl, conf, ret_bridge, e);
 		created = r > 0;
 	}
@@ -103,27 +96,32 @@ int bridge_ensure(struct rtnl *nl, const struct bridge_conf *conf, struct link *
 
 /* ---- gateway addresses ----------------------------------------------------------------------- */
 
-/* Adds the address @wanted to the link. With IPv4, every other address of the link conflicts with
- * it; with IPv6, every address of an overlapping network. With forceAddress conflicting addresses
- * are removed, otherwise they are an error. */
-static int ensure_address(struct rtnl *nl, const struct bridge_conf *conf, const struct link *link,
-			  const struct hw_prefix *wanted, struct hw_err *e)
+/* Does an address of the link prevent the addition of @wanted? With IPv4, every other address does; with
+ * IPv6, every address of an overlapping network. */
+static bool is_conflict(const struct hw_prefix *existing, const struct hw_prefix *wanted)
 {
-	AUTO(addr_list_done) struct addr_list list = { 0 };
+	return existing->ip.family == wanted->ip.family &&
+	       (wanted->ip.family == AF_INET || prefix_overlaps(existing, wanted));
+}
+
+/* Adds the address @wanted to the link. With forceAddress conflicting addresses are removed, otherwise
+ * they are an error.
+ * @list: all addresses of the link */
+static int add_address(struct rtnl *nl, const struct bridge_conf *conf, const struct link *link,
+		       const struct hw_prefix *wanted, const struct addr_list *list,
+		       struct hw_err *e)
+{
 	char text[HW_PREFIX_TEXT];
 	int r;
 
-	r = addr_get(nl, link, wanted->ip.family, &list, e);
-	if (r < 0 || addr_list_has(&list, wanted))
-		return r;
-	for (size_t i = 0; i < list.n; i++) {
-		if (wanted->ip.family != AF_INET && !prefix_overlaps(&list.v[i].prefix, wanted))
+	for (size_t i = 0; i < list->n; i++) {
+		if (!is_conflict(&list->v[i].prefix, wanted))
 			continue;
 		if (!conf->force_address)
 			return err_text(e, -EEXIST,
 					"\"%s\" already has an IP address different from %s",
 					link->name, hw_prefix_format(wanted, text));
-		addr_put_del(nl, link, &list.v[i].prefix);
+		addr_put_del(nl, link, &list->v[i].prefix);
 	}
 	r = rtnl_commit(nl, e);
 	if (r < 0 && r != -EADDRNOTAVAIL) /* -EADDRNOTAVAIL: another ADD removed it first */
@@ -141,17 +139,22 @@ int bridge_ensure_gateways(struct rtnl *nl, const struct bridge_conf *conf,
 			   const struct hw_result *result, const struct link *link,
 			   struct hw_err *e)
 {
-	int r = 0;
+	AUTO(addr_list_done) struct addr_list list = { 0 };
+	int r;
 
+	r = addr_get(nl, link, AF_UNSPEC, &list, e);
 	for (size_t i = 0; r >= 0 && i < result->n_ips; i++) {
 		const struct hw_ipconf *ip = &result->ips[i];
 		struct hw_prefix gateway = { ip->gateway, ip->address.len };
 
-		r = ensure_address(nl, conf, link, &gateway, e);
+		if (addr_list_has(&list, &gateway))
+			continue;
+		r = add_address(nl, conf, link, &gateway, &list, e);
+		addr_list_done(&list);
 		if (r >= 0)
-			r = forwarding_enable(nl, gateway.ip.family, e);
-		if (r < 0)
-			return err_ctx(e, "failed to set bridge addr");
+			r = addr_get(nl, link, AF_UNSPEC, &list, e);
 	}
-	return 0;
+	if (r >= 0)
+		r = forwarding_enable(nl, result, e);
+	return r < 0 ? err_ctx(e, "failed to set bridge addr") : 0;
 }

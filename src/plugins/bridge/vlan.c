@@ -171,25 +171,18 @@ int bridge_vlan_check(struct rtnl *nl, const struct bridge_conf *conf, const str
 /* Creates the pair as upstream does: the gateway link is its main end, the port of the bridge is the
  * peer. */
 static int create_gateway(struct rtnl *nl, const struct bridge_conf *conf, const char *name,
-			  const struct link *bridge, struct hw_err *e)
+			  const struct link *bridge, struct link *ret_link, struct hw_err *e)
 {
 	const char *parts[] = { "gateway", conf->bridge, name };
-	char hex[NAME_DIGITS + 1];
-	struct link port = { 0 };
-	struct link_new peer = { .name = port.name, .mtu = bridge->mtu };
+	char hex[NAME_DIGITS + 1], port[IF_NAMESIZE];
+	struct link_new peer = { .name = port, .mtu = bridge->mtu };
 	struct link_new new = { .name = name, .kind = "veth", .peer = &peer, .mtu = bridge->mtu };
 	int r;
 
 	hash_parts(parts, ARRAY_SIZE(parts), NAME_DIGITS, hex);
-	snprintf(port.name, sizeof(port.name), "veth%s", hex);
-	r = host_object_record("veth", name, NULL, e);
-	if (r < 0)
-		return r;
-	link_put_new(nl, &new);
-	link_set_master(nl, &port, bridge);
-	link_set_up(nl, &port);
-	r = rtnl_commit(nl, e);
-	return r < 0 && r != -EEXIST ? err_ctx(e, "failed to create vlan gateway \"%s\"", name) : 0;
+	snprintf(port, sizeof(port), "veth%s", hex);
+	r = host_object_create_link(nl, &new, ret_link, e);
+	return r < 0 ? err_ctx(e, "failed to create vlan gateway \"%s\"", name) : 0;
 }
 
 /* Connects the port of the gateway link to the bridge, if it has no master, and to the VLAN. The port
@@ -229,16 +222,10 @@ int bridge_vlan_ensure_gateway(struct rtnl *nl, const struct bridge_conf *conf,
 	int r;
 
 	r = link_find(nl, name, ret_link, e);
+	if (r == 0 || (r > 0 && !(ret_link->flags & IFF_UP)))
+		r = create_gateway(nl, conf, name, bridge, ret_link, e);
 	if (r < 0)
 		return r;
-	if (r == 0) {
-		r = create_gateway(nl, conf, name, bridge, e);
-		if (r < 0)
-			return r;
-		r = link_get(nl, name, ret_link, e);
-		if (r < 0)
-			return r;
-	}
 	r = connect_gateway(nl, conf, bridge, ret_link, e);
 	if (r < 0)
 		return r;

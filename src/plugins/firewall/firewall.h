@@ -48,8 +48,7 @@ int firewall_rules_add(struct hw_call *call, const struct firewall_record *recor
  * firewalld. */
 int firewall_rules_remove(struct hw_call *call, const struct firewall_record *record,
 			  struct hw_err *e);
-/* For CHECK: fails if an element or a source is missing. Missing rules in FORWARD are added,
- * because they do not belong to a single pod. */
+/* For CHECK: fails if an element, a source or a rule in FORWARD is missing. */
 int firewall_rules_check(struct hw_call *call, const struct firewall_record *record,
 			 struct hw_err *e);
 

@@ -96,6 +96,10 @@ static const struct {
 	const char *set; /* set of the pods' addresses */
 } families[] = { { AF_INET, "ip", "allow4" }, { AF_INET6, "ip6", "allow6" } };
 
+/* @family: "ip" or "ip6" */
+typedef int forward_fn(struct nft *nft, const struct forward *forward, const char *family, int bit,
+		       struct hw_err *e);
+
 /* Writes notes such as "ip CNI-ADMIN 12" before the rules are added, so that `hawser-plugin uninstall`
  * removes them. */
 static int add_forward_rules(struct nft *nft, const struct forward *forward, const char *family,
@@ -110,16 +114,32 @@ static int add_forward_rules(struct nft *nft, const struct forward *forward, con
 	if (r != 0)
 		return r;
 	if (no_chain)
-		r = host_object_record(HOST_OBJECT_FORWARD, chain, NULL, e);
+		r = host_object_record(HOST_OBJECT_FORWARD, chain, e);
 	if (r < 0)
 		return r;
-	r = host_object_record(HOST_OBJECT_IPTABLES, rules, NULL, e);
+	r = host_object_record(HOST_OBJECT_IPTABLES, rules, e);
 	return r < 0 ? r : forward_add_rules(nft, forward, e);
 }
 
-/* Adds the rules for each family of which the pod has an address. */
-static int open_forward(struct nft *nft, const struct nft_elems *elems,
-			const struct firewall_record *record, struct hw_err *e)
+static int check_forward_rules(struct nft *nft, const struct forward *forward, const char *family,
+			       int bit, struct hw_err *e)
+{
+	bool no_chain = false;
+	int r;
+
+	(void)bit;
+	r = forward_has_rules(nft, forward, &no_chain, e);
+	if (r == 0)
+		return err_text(e, -ENOENT,
+				"chain FORWARD of %stables lacks our rules, or does not exist; "
+				"hawser-plugin repair restores them",
+				family);
+	return r < 0 ? r : 0;
+}
+
+/* Calls @act for each family of which the pod has an address. */
+static int for_each_forward(struct nft *nft, const struct nft_elems *elems,
+			    const struct firewall_record *record, forward_fn *act, struct hw_err *e)
 {
 	for (size_t f = 0; record->admin && f < ARRAY_SIZE(families); f++) {
 		struct forward forward = { families[f].family, record->admin, 1U << record->bit,
@@ -128,7 +148,7 @@ static int open_forward(struct nft *nft, const struct nft_elems *elems,
 
 		if (!nft_elems_has_set(elems, families[f].set))
 			continue;
-		r = add_forward_rules(nft, &forward, families[f].name, record->bit, e);
+		r = act(nft, &forward, families[f].name, record->bit, e);
 		if (r < 0)
 			return r;
 	}
@@ -242,7 +262,7 @@ int firewall_rules_add(struct hw_call *call, const struct firewall_record *recor
 	r = nft_add(nft, elems.v, elems.n, elems.owner, e);
 	if (r < 0)
 		return r;
-	r = open_forward(nft, &elems, record, e);
+	r = for_each_forward(nft, &elems, record, add_forward_rules, e);
 	if (r < 0 || !record->zone)
 		return r;
 	r = firewalld_open(&firewalld, e);
@@ -301,7 +321,7 @@ int firewall_rules_check(struct hw_call *call, const struct firewall_record *rec
 				"nftables chain inet hawser allow%d is missing or empty; "
 				"hawser-plugin repair restores it",
 				record->bit);
-	r = open_forward(nft, &elems, record, e);
+	r = for_each_forward(nft, &elems, record, check_forward_rules, e);
 	if (r < 0 || !record->zone)
 		return r;
 	r = firewalld_open(&firewalld, e);

@@ -170,12 +170,17 @@ struct gc_stray {
 	struct hw_strings names;
 };
 
+/* If the lease names only the container, the entry is kept: only the entry shows the interface. */
 static bool is_stray(const struct gc_stray *stray, const char *name)
 {
+	struct lease_text t;
 	struct hw_ip ip;
 
-	return index_read(stray->dir, name, &ip) > 0 &&
-	       lease_matches_entry(stray->store, name, &ip) == 0;
+	if (index_read(stray->dir, name, &ip) <= 0 ||
+	    lease_matches_entry(stray->store, name, &ip) != 0)
+		return false;
+	return lease_read(stray->store, &ip, &t, NULL) <= 0 || str_empty(t.owner.container_id) ||
+	       t.owner.ifname;
 }
 
 static int add_stray(void *ctx, const struct file_entry *entry, struct hw_err *e)
@@ -207,7 +212,7 @@ static int remove_strays(struct gc_sweep *s, struct hw_err *e)
 		for (size_t j = strays[i].names.n; j-- > 0;)
 			if (is_stray(&strays[i], strays[i].names.v[j]) && removed >= 0) {
 				removed = index_remove_entry(strays[i].dir, strays[i].names.v[j]);
-				/* the lease may exist, and name only the container */
+				/* the lease may exist, and be empty */
 				lease_set_incomplete(s->store);
 			}
 	for (size_t i = 0; i < s->dirs.n; i++)

@@ -200,6 +200,31 @@ bool index_has(int dir, const struct lease_owner *owner, const struct hw_ip *ip)
 	return find_entry(dir, owner, ip, name) > 0;
 }
 
+struct other_search {
+	int dir;
+	const struct hw_ip *ip;
+	char own[INDEX_HASH + 1];
+};
+
+static int compare_entry(void *ctx, const struct file_entry *entry, struct hw_err *e)
+{
+	const struct other_search *search = ctx;
+	struct hw_ip ip;
+
+	(void)e;
+	return index_read(search->dir, entry->name, &ip) > 0 && hw_ip_equal(&ip, search->ip) &&
+	       !str_starts(entry->name, search->own);
+}
+
+int index_has_other(int dir, const struct lease_owner *owner, const struct hw_ip *ip,
+		    struct hw_err *e)
+{
+	struct other_search search = { .dir = dir, .ip = ip };
+
+	index_hash(owner, search.own);
+	return file_walk(dir, ".", compare_entry, &search, e);
+}
+
 /* Creates an entry with the first number that is unused, or that is used by an entry whose lease
  * the owner no longer has. */
 static int link_entry(const struct lease_store *store, const struct lease_owner *owner,

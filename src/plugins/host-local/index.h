@@ -59,6 +59,10 @@ int index_add(struct lease_store *store, const struct lease_owner *owner, const 
 int index_read(int dir, const char *name, struct hw_ip *ret_ip);
 int index_get(int dir, const struct lease_owner *owner, unsigned n, struct hw_ip *ret_ip);
 bool index_has(int dir, const struct lease_owner *owner, const struct hw_ip *ip);
+/* Does an owner other than @owner have an entry for the address? Reads all entries.
+ * Return: 1 if so, 0 if not, or a negative errno */
+int index_has_other(int dir, const struct lease_owner *owner, const struct hw_ip *ip,
+		    struct hw_err *e);
 /* Remove an entry by its name. The owner's last entry gets the name of the removed entry, so that
  * there is no gap.
  * Return: 0, or a negative errno */

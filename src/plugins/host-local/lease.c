@@ -417,6 +417,22 @@ static int release_in_all_dirs(const struct lease_store *store, const struct lea
 	return r < 0 ? r : released;
 }
 
+/* Is the lease that of another interface of the container? If it names only the container, the index may
+ * still know the interface. Entries of earlier boots are ignored: their containers no longer exist.
+ * Return: 1 if so, 0 if not */
+static int is_of_other_interface(const struct lease_store *store, const struct lease_owner *owner,
+				 const struct hw_ip *ip, struct hw_err *e)
+{
+	AUTO(index_close_all) struct index_dirs dirs = { 0 };
+	int r;
+
+	r = index_open_all(store, &dirs, e);
+	for (size_t i = 0; r == 0 && i < dirs.n; i++)
+		if (dirs.v[i].origin != INDEX_EARLIER_BOOT)
+			r = index_has_other(dirs.v[i].fd, owner, ip, e);
+	return r;
+}
+
 /* Releases those leases of a list for which lease_match() returns @want.
  * Return: the number of released leases */
 static int release_matching(const struct lease_store *store, const struct lease_owner *owner,
@@ -432,7 +448,11 @@ static int release_matching(const struct lease_store *store, const struct lease_
 			return read_failed(store, &list->v[i], r, e);
 		if (r != (int)want)
 			continue;
-		r = lease_unlink(store, &list->v[i], e);
+		r = want == LEASE_ID_ONLY ? is_of_other_interface(store, owner, &list->v[i], e) : 0;
+		if (r > 0)
+			continue;
+		if (r == 0)
+			r = lease_unlink(store, &list->v[i], e);
 		if (r < 0)
 			return r;
 		released++;
@@ -441,7 +461,7 @@ static int release_matching(const struct lease_store *store, const struct lease_
 }
 
 /* Releases the owner's leases among a list. As in upstream, leases that name only the container are
- * released only if no lease names the interface too.
+ * released only if no lease names the interface too; those of another interface are kept.
  * @released: number of leases that were already released; updated */
 static int release_listed(const struct lease_store *store, const struct lease_owner *owner,
 			  const struct ip_list *list, int *released, struct hw_err *e)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/pod/check-pair.c - CHECK of the veth pair between a pod and the host
+ * plugins/pod/check-pair.c - CHECK of plugins that create a veth pair between a pod and the host
  */
 #include "plugins/pod/check-pair.h"
 
@@ -16,7 +16,9 @@
 #include "cni/plugin/record.h"
 #include "net/rtnl/rtnl.h"
 #include "net/sysctl.h"
+#include "plugins/pod/ipam.h"
 #include "plugins/pod/link.h"
+#include "plugins/pod/rules.h"
 
 static int find_pod_iface(const struct hw_call *call, const struct hw_iface **ret, struct hw_err *e)
 {
@@ -110,20 +112,21 @@ static int check_end(struct rtnl *nl, const struct hw_iface *iface, int mtu, str
 	return pod_check_mac(iface, ret_link, e);
 }
 
-int pod_check_pair(struct pod_link *l, const struct hw_call *call, const char *bridge, int mtu,
-		   struct hw_err *e)
+/* Opens @l, and fills both ends. */
+static int check_pair(struct pod_link *l, const struct hw_call *call, const struct pod_check *check,
+		      struct hw_err *e)
 {
+	int mtu = check->mtu > 0 ? check->mtu : ETHERMTU;
 	const struct hw_iface *pod = NULL, *host;
 	int r;
 
 	r = find_pod_iface(call, &pod, e);
 	if (r < 0)
 		return r;
-	host = find_host_iface(call, bridge);
+	host = find_host_iface(call, check->bridge);
 	if (!host)
 		return err_text(e, -EINVAL, "prevResult has no host interface for %s",
 				call->ifname);
-	mtu = mtu > 0 ? mtu : ETHERMTU;
 	r = pod_link_open(l, call, e);
 	if (r < 0)
 		return r;
@@ -139,6 +142,21 @@ int pod_check_pair(struct pod_link *l, const struct hw_call *call, const char *b
 	if (!(l->host.flags & IFF_UP))
 		return err_text(e, -ENETDOWN, "host interface %s is down", l->host.name);
 	return 0;
+}
+
+int pod_check(struct hw_call *call, const struct pod_check *check, struct hw_err *e)
+{
+	AUTO(pod_link_done) struct pod_link l = POD_LINK_INIT;
+	int r;
+
+	r = ipam_delegate(call, check->ipam, "CHECK", e);
+	if (r < 0)
+		return r;
+	r = check_pair(&l, call, check, e);
+	if (r < 0)
+		return r;
+	r = check->own(&l, call, e);
+	return r < 0 ? r : pod_rules_check(call, check->rules, e);
 }
 
 int pod_check_sysctl(const struct pod_link *l, const struct hw_call *call, int family,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/pod/check-pair.h - CHECK of the veth pair between a pod and the host
+ * plugins/pod/check-pair.h - CHECK of plugins that create a veth pair between a pod and the host
  *
  * What:  compares both ends with the result of the ADD and with the
  *        configuration. Each kind of difference has its own message.
@@ -13,18 +13,26 @@
 /* Directory where tuning saves the former values, unless its configuration names another one */
 #define POD_TUNING_DIR "/run/cni/tuning"
 
+struct ipam_conf;
 struct link;
 struct pod_link;
+struct pod_rules;
+
+struct pod_check {
+	const struct ipam_conf *ipam;
+	const struct pod_rules *rules;
+	const char *bridge; /* so that it is not mistaken for the host end; NULL: no bridge */
+	int mtu;	    /* from the configuration; 0 or less: the kernel's default for a veth */
+	/* Checks what only this plugin creates. @l is open, and has both ends. */
+	int (*own)(const struct pod_link *l, struct hw_call *call, struct hw_err *e);
+};
 
 /*
- * Check that both ends exist, are connected to each other, have the MAC address in the previous
- * result and the configured MTU, and that the host end is up.
- * @l:      must not be open; this function opens it and fills l->host and l->pod
- * @bridge: name of the bridge, so that it is not mistaken for the host end; NULL: no bridge
- * @mtu:    from the configuration; 0 or less: the kernel's default for a veth
+ * CHECK of bridge and ptp: call IPAM, check that both ends of the pair exist, are connected to each
+ * other, have the MAC address in the previous result and the configured MTU, and that the host end is
+ * up; then call own(), and check the rules.
  */
-int pod_check_pair(struct pod_link *l, const struct hw_call *call, const char *bridge, int mtu,
-		   struct hw_err *e);
+int pod_check(struct hw_call *call, const struct pod_check *check, struct hw_err *e);
 /* Does the link have the MAC address that the result reports? */
 int pod_check_mac(const struct hw_iface *iface, const struct link *link, struct hw_err *e);
 /*

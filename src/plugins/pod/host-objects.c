@@ -3,10 +3,12 @@
  * plugins/pod/host-objects.c - notes about host objects: objects created once per host
  *
  * How:   each note is a small file in STATE/host-objects, for one link, or for
- *        rules in an iptables chain. The file name is a hash of the object's name. STATE is below /run, so a reboot removes the notes
- *        together with the objects.
- * Rules: a link is removed only if it has the kind and MAC address in the note; a
- *        bridge only if it also has no ports.
+ *        rules in an iptables chain. The file name is a hash of the object's name.
+ *        STATE is below /run, so a reboot removes the notes together with the
+ *        objects. A lock excludes processes that create links from each other.
+ * Rules: a link is removed only if it has the kind and the index in the note; a
+ *        bridge only if it also has no ports. Notes of version 0.1.0 have the MAC
+ *        address instead of the index.
  */
 #include "plugins/pod/host-objects.h"
 
@@ -38,13 +40,17 @@
 struct host_object {
 	char *kind;
 	char *name;
-	char *mac; /* "": any */
+	int index;   /* of a link; 0: unfinished, or not a link */
+	bool is_old; /* version 0.1.0 wrote the note */
+	char *mac;   /* of a link, in notes of 0.1.0; "": any */
 };
 
 static const struct hw_field entry_fields[] = {
 	{ "kind", HW_STRING, HW_AT(struct host_object, kind), HW_REQUIRED },
 	{ "name", HW_STRING, HW_AT(struct host_object, name), HW_REQUIRED },
-	{ "mac", HW_STRING, HW_AT(struct host_object, mac) },
+	{ "index", HW_INT, HW_AT(struct host_object, index) },
+	{ "mac", HW_STRING, HW_AT(struct host_object, mac),
+	  .has = HW_HAS(struct host_object, is_old) },
 	{ 0 },
 };
 
@@ -54,27 +60,121 @@ static void host_object_done(struct host_object *note)
 }
 AUTO_VALUE_DEFINE(host_object_done, struct host_object);
 
-int host_object_record(const char *kind, const char *name, const struct hw_mac *mac,
-		       struct hw_err *e)
-{
-	char mac_text[HW_MAC_TEXT] = "";
-	int r;
+/* ---- write ------------------------------------------------------------------------------ */
 
-	if (mac)
-		hw_mac_format(mac, mac_text);
-	struct host_object note = { (char *)kind, (char *)name, mac_text };
-	autofree char *json = hw_field_encode(entry_fields, &note, 0);
+static char *format_path(const char *name)
+{
 	autofree char *state = state_dir_default();
-	autofree char *dir = str_printf("%s/host-objects", state);
 	char hex[NAME_DIGITS + 1];
 
 	hash_hex(name, NAME_DIGITS, hex);
-	autofree char *path = str_printf("%s/%s", dir, hex);
+	return str_printf("%s/host-objects/%s", state, hex);
+}
+
+static int write_note(const struct host_object *note, struct hw_err *e)
+{
+	autofree char *json = hw_field_encode(entry_fields, note, 0);
+	autofree char *path = format_path(note->name);
+	autofree char *dir = str_ncopy(path, (size_t)(strrchr(path, '/') - path));
+	int r;
+
 	r = file_mkdirs(AT_FDCWD, dir, 0700, e);
 	if (r >= 0)
 		r = file_replace(AT_FDCWD, path, json, strlen(json), 0600, 0, e);
-	return r < 0 ? err_ctx(e, "write note about %s %s", kind, name) : 0;
+	return r < 0 ? err_ctx(e, "write note about %s %s", note->kind, note->name) : 0;
 }
+
+int host_object_record(const char *kind, const char *name, struct hw_err *e)
+{
+	struct host_object note = { .kind = (char *)kind, .name = (char *)name };
+
+	return write_note(&note, e);
+}
+
+/* Return: 1 if there is a note and it is well-formed, 0 if not, or a negative errno */
+static int read_note(int dir, const char *path, struct host_object *ret_note, struct hw_err *e)
+{
+	AUTO(buf_done) struct buf b = { 0 };
+	struct hw_err malformed;
+	int r;
+
+	r = file_read_if_exists(dir, path, NOTE_MAX, &b, e);
+	if (r <= 0)
+		return r;
+	return hw_field_decode(entry_fields, str_or(b.data, ""), b.len, ret_note, &malformed) >= 0;
+}
+
+/* ---- create links ------------------------------------------------------------------------- */
+
+/* Is this the link in the note? A link with the same name may have been created by another program after
+ * ours was deleted, or could not be created. */
+static bool is_noted(const struct link *link, const struct host_object *note)
+{
+	char mac[HW_MAC_TEXT];
+
+	if (!str_equal(link->kind, note->kind))
+		return false;
+	if (note->is_old)
+		return str_empty(note->mac) || str_equal(hw_mac_format(&link->mac, mac), note->mac);
+	return note->index ? link->index == note->index : !(link->flags & IFF_UP);
+}
+
+/* Finishes the note about a link whose ADD was killed. */
+static int finish_note(const struct link *link, struct hw_err *e)
+{
+	AUTO(host_object_done) struct host_object note = { 0 };
+	autofree char *path = format_path(link->name);
+	int r;
+
+	r = read_note(AT_FDCWD, path, &note, e);
+	if (r <= 0 || note.index || !is_noted(link, &note))
+		return r < 0 ? r : 0;
+	note.index = link->index;
+	return write_note(&note, e);
+}
+
+static int create_link(struct rtnl *nl, const struct link_new *new, struct link *ret_link,
+		       struct hw_err *e)
+{
+	struct host_object note = { .kind = (char *)new->kind, .name = (char *)new->name };
+	autofree char *path = format_path(new->name);
+	struct hw_err ignored;
+	int r;
+
+	r = write_note(&note, e);
+	if (r < 0)
+		return r;
+	link_put_new(nl, new);
+	r = rtnl_commit(nl, e);
+	if (r < 0) {
+		(void)file_remove(AT_FDCWD, path, &ignored);
+		return r == -EEXIST ? link_get(nl, new->name, ret_link, e) : r;
+	}
+	r = link_get(nl, new->name, ret_link, e);
+	if (r < 0)
+		return r;
+	note.index = ret_link->index;
+	r = write_note(&note, e);
+	return r < 0 ? r : 1;
+}
+
+int host_object_create_link(struct rtnl *nl, const struct link_new *new, struct link *ret_link,
+			    struct hw_err *e)
+{
+	autofree char *state = state_dir_default();
+	autoclose int lock = -1;
+	int r;
+
+	r = lock_file(state, "host-objects", true, time_deadline(LOCK_TIMEOUT_MS), &lock, e);
+	if (r < 0)
+		return err_ctx(e, "lock the notes about host objects");
+	r = link_find(nl, new->name, ret_link, e);
+	if (r > 0)
+		return finish_note(ret_link, e);
+	return r < 0 ? r : create_link(nl, new, ret_link, e);
+}
+
+/* ---- remove -------------------------------------------------------------------------------- */
 
 static int count_port(void *ctx, const struct nlmsghdr *answer, struct hw_err *e)
 {
@@ -88,18 +188,13 @@ static int count_port(void *ctx, const struct nlmsghdr *answer, struct hw_err *e
 static int remove_link(struct rtnl *nl, const struct host_object *note, struct hw_err *e)
 {
 	struct ifinfomsg head = { 0 };
-	char mac[HW_MAC_TEXT];
 	unsigned ports = 0;
 	struct link link;
 	int r;
 
 	r = link_find(nl, note->name, &link, e);
-	if (r <= 0)
-		return r;
-	/* The noted link may have been deleted, and another link created with its name. */
-	if (!str_equal(link.kind, note->kind) ||
-	    (!str_empty(note->mac) && !str_equal(hw_mac_format(&link.mac, mac), note->mac)))
-		return 0;
+	if (r <= 0 || !is_noted(&link, note))
+		return r < 0 ? r : 0;
 	if (str_equal(note->kind, "bridge")) {
 		struct nlmsghdr *m = rtnl_put(nl, RTM_GETLINK, NLM_F_DUMP, &head, sizeof(head),
 					      "list the ports of %s", link.name);
@@ -127,15 +222,11 @@ struct removal_walk {
 static int remove_noted(struct removal_walk *w, const struct file_entry *entry, struct hw_err *e)
 {
 	AUTO(host_object_done) struct host_object note = { 0 };
-	AUTO(buf_done) struct buf b = { 0 };
-	struct hw_err malformed;
 	int r;
 
-	r = file_read_if_exists(entry->dir, entry->name, NOTE_MAX, &b, e);
+	r = read_note(entry->dir, entry->name, &note, e);
 	if (r <= 0)
-		return r;
-	if (hw_field_decode(entry_fields, str_or(b.data, ""), b.len, &note, &malformed) < 0)
-		return file_remove(entry->dir, entry->name, e);
+		return r < 0 ? r : file_remove(entry->dir, entry->name, e);
 	if (!str_equal(note.kind, w->kind))
 		return 0;
 	r = w->remove ? w->remove(note.name, e) : remove_link(w->nl, &note, e);

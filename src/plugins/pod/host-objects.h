@@ -6,12 +6,18 @@
  *        bridge, the gateway link of a VLAN, rules in chains of iptables. A
  *        note is written for each, so that `hawser-plugin uninstall` removes
  *        exactly these objects.
+ * How:   the note about a link has its index, which no other link ever gets. It
+ *        is not known before the link exists: until then the note is unfinished,
+ *        and means only a link that is down, as after its creation.
  */
 #ifndef PLUGINS_POD_HOST_OBJECTS_H
 #define PLUGINS_POD_HOST_OBJECTS_H
 
-#include <hawser/addr.h>
 #include <hawser/err.h>
+
+struct link;
+struct link_new;
+struct rtnl;
 
 /* Kinds of notes about objects that are not links */
 #define HOST_OBJECT_IPTABLES   "iptables-rules"	     /* the firewall's rules in FORWARD */
@@ -26,13 +32,21 @@ struct host_object_kind {
 };
 
 /*
- * Write a note; call this before the object is created. An earlier note with the same object name
- * is replaced.
- * @kind: "bridge" or "veth" for a link, or HOST_OBJECT_...
- * @mac:  MAC address of the link; NULL: not compared when the link is removed
+ * Write a note about an object that is not a link; call this before the object is created. An earlier
+ * note with the same object name is replaced.
+ * @kind: HOST_OBJECT_...
  */
-int host_object_record(const char *kind, const char *name, const struct hw_mac *mac,
-		       struct hw_err *e);
+int host_object_record(const char *kind, const char *name, struct hw_err *e);
+
+/*
+ * Create a link of the host, and write a note about it. Call this function also for a link that exists
+ * and is down: an ADD that was killed, or that runs at the same time, may just have created it.
+ * @new:      the link to create
+ * @ret_link: the link, which another program may have created instead, and of any kind
+ * Return: 1 if created, 0 if a link with the name existed, or a negative errno
+ */
+int host_object_create_link(struct rtnl *nl, const struct link_new *new, struct link *ret_link,
+			    struct hw_err *e);
 
 /*
  * Remove all objects that have a note, and print the name of each to standard output; then remove

@@ -87,29 +87,41 @@ static void add_elems(struct nft_elems *elems, const struct hw_call *call)
 /* ---- POSTROUTING of iptables ----------------------------------------------------------------- */
 
 static const struct {
-	int family;
+	unsigned family;
 	const char *name, *set;
-} masq_families[] = { { AF_INET, "ip", "masq4" }, { AF_INET6, "ip6", "masq6" } };
+} masq_families[] = { { POSTROUTING_IPV4, "ip", "masq4" }, { POSTROUTING_IPV6, "ip6", "masq6" } };
+
+/* Return: the families of which the pod is masqueraded */
+static unsigned find_families(const struct nft_elems *elems)
+{
+	unsigned families = 0;
+
+	for (size_t f = 0; f < ARRAY_SIZE(masq_families); f++)
+		if (nft_elems_has_set(elems, masq_families[f].set))
+			families |= masq_families[f].family;
+	return families;
+}
 
 /* Completes the rule of each family of which the pod has an address. Writes a note before the rule is
  * added, so that `hawser-plugin uninstall` removes it. */
 static int complete_postrouting(struct nft *nft, const struct nft_elems *elems, struct hw_err *e)
 {
-	for (size_t f = 0; f < ARRAY_SIZE(masq_families); f++) {
-		autofree char *note = str_printf("%s POSTROUTING", masq_families[f].name);
-		int r;
+	unsigned families = find_families(elems);
+	int incomplete, r = 0;
 
-		if (!nft_elems_has_set(elems, masq_families[f].set))
+	incomplete = families ? postrouting_find_incomplete(nft, families, e) : 0;
+	if (incomplete < 0)
+		return incomplete;
+	for (size_t f = 0; r >= 0 && f < ARRAY_SIZE(masq_families); f++) {
+		autofree char *note = str_printf("%s POSTROUTING", masq_families[f].name);
+
+		if (!((unsigned)incomplete & masq_families[f].family))
 			continue;
-		r = postrouting_is_complete(nft, masq_families[f].family, e);
-		if (r == 0)
-			r = host_object_record(HOST_OBJECT_MASQUERADE, note, NULL, e);
-		if (r == 0)
+		r = host_object_record(HOST_OBJECT_MASQUERADE, note, e);
+		if (r >= 0)
 			r = postrouting_complete(nft, masq_families[f].family, e);
-		if (r < 0)
-			return r;
 	}
-	return 0;
+	return r;
 }
 
 int pod_rules_host_object_remove(const char *note, struct hw_err *e)
@@ -346,6 +358,7 @@ int pod_rules_check(struct hw_call *call, const struct pod_rules *rules, struct 
 {
 	AUTO(nft_elems_done) struct nft_elems elems = { 0 };
 	AUTO(nft_close) struct nft *nft = NULL;
+	unsigned masqueraded;
 	int r;
 
 	if (!call->recorded && (rules->masq || rules->mac_check))
@@ -359,7 +372,6 @@ int pod_rules_check(struct hw_call *call, const struct pod_rules *rules, struct 
 	r = nft_check(nft, elems.v, elems.n, elems.owner, e);
 	if (r < 0)
 		return r;
-	/* Rules of an older version masquerade without a rule in POSTROUTING. */
-	r = nft_is_loaded(nft, NFT_INET, e);
-	return r <= 0 ? r : complete_postrouting(nft, &elems, e);
+	masqueraded = find_families(&elems);
+	return masqueraded ? postrouting_check(nft, masqueraded, e) : 0;
 }

@@ -5,7 +5,7 @@
  * What:  adds, checks and deletes a pod's elements in our sets (net/nft/nft.h),
  *        for the plugins bridge and ptp.
  * How:   the record has the pod's addresses and its MAC address; the elements are
- *        computed from these. ADD, CHECK and repair also complete our rule in chain
+ *        computed from these. ADD and repair also complete our rule in chain
  *        POSTROUTING of iptables (net/nft/postrouting.h), which belongs to no pod.
  * Rules: without a record, CHECK requires the rules of upstream's plugin. DEL
  *        without a record searches the sets for elements of this owner, and also

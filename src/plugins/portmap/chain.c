@@ -98,7 +98,7 @@ static int compare_mark(void *ctx, const struct nft_rule *rule, struct hw_err *e
 	struct mark_search *search = ctx;
 
 	(void)e;
-	search->found |= rule->mask == search->mark && rule->mark == search->mark;
+	search->found |= rule->mark.mask == search->mark && rule->mark.value == search->mark;
 	return 0;
 }
 

@@ -22,9 +22,11 @@
  *        network does not exclude them from each other. The lock on the container's
  *        ports does: from the moment when an ADD has written its record until a DEL
  *        has removed it, a port can be transferred to the attachment.
- *        The lock on the elements is exclusive for everything that depends on
- *        elements which were read, and shared for a transaction that only adds new
- *        elements. So other programs that change nftables delay no ADD or DEL.
+ *        The lock on the elements excludes all other changes of host ports, so that
+ *        programs that change other parts of nftables delay no ADD or DEL. Also a
+ *        transaction that only adds new elements holds it exclusively: the kernel
+ *        executes one transaction at a time, and with a shared lock, ADDs that overlap
+ *        could keep a DEL waiting.
  *        0.1.0 stored the attachment as the owner of a port. Such a port counts as
  *        the container's own if the container has a record of that attachment. Its
  *        claim, which load.c adds, has no container as owner.
@@ -56,21 +58,13 @@
 /* No other lock is acquired while one of these is held, except as documented in portmap.h. Lock
  * files are never deleted: a process that waits on a deleted file would not exclude a process that
  * creates the file again. */
-static int acquire_lock(const char *name, bool exclusive, const char *what, int *ret_fd,
-			struct hw_err *e)
+static int acquire_lock(const char *name, const char *what, int *ret_fd, struct hw_err *e)
 {
 	autofree char *state = state_dir_default();
-	autofree char *dir = str_printf("%s/locks", state);
-	autofree char *path = str_printf("%s/portmap-%s", dir, name);
+	autofree char *file = str_printf("portmap-%s", name);
 	int r;
 
-	r = file_lock(AT_FDCWD, path, exclusive, time_deadline(LOCK_TIMEOUT_MS), ret_fd, e);
-	if (r == -ENOENT) {
-		r = file_mkdirs(AT_FDCWD, dir, 0700, e);
-		if (r >= 0)
-			r = file_lock(AT_FDCWD, path, exclusive, time_deadline(LOCK_TIMEOUT_MS),
-				      ret_fd, e);
-	}
+	r = lock_file(state, file, true, time_deadline(LOCK_TIMEOUT_MS), ret_fd, e);
 	if (r == -ETIMEDOUT)
 		return err_cni(
 			e, HW_CNI_TRY_AGAIN,
@@ -87,17 +81,17 @@ int portmap_lock(const struct hw_call *call, int *ret_fd, struct hw_err *e)
 
 	hash_hex(call->container_id, sizeof(hash) - 1, hash);
 	snprintf(name, sizeof(name), "container-%02lu", strtoul(hash, NULL, 16) % LOCKS);
-	return acquire_lock(name, true, what, ret_fd, e);
+	return acquire_lock(name, what, ret_fd, e);
 }
 
-int portmap_lock_elements(bool exclusive, int *ret_fd, struct hw_err *e)
+int portmap_lock_elements(int *ret_fd, struct hw_err *e)
 {
-	return acquire_lock("elements", exclusive, "nftables elements of host ports", ret_fd, e);
+	return acquire_lock("elements", "nftables elements of host ports", ret_fd, e);
 }
 
 int portmap_lock_chains(int *ret_fd, struct hw_err *e)
 {
-	return acquire_lock("chains", true, "nftables chains for host ports", ret_fd, e);
+	return acquire_lock("chains", "nftables chains for host ports", ret_fd, e);
 }
 
 /* ---- sets of ports --------------------------------------------------------------------------- */

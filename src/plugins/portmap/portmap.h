@@ -176,9 +176,8 @@ int portmap_rules_sweep(const struct hw_call *call, struct hw_err *e);
 
 /* Acquire the lock on the host ports of a container; all its attachments use the same lock. */
 int portmap_lock(const struct hw_call *call, int *ret_fd, struct hw_err *e);
-/* Acquire the lock on the elements of all containers.
- * @exclusive: false: only to add elements with nft_add_new() */
-int portmap_lock_elements(bool exclusive, int *ret_fd, struct hw_err *e);
+/* Acquire the lock on the elements of all containers. */
+int portmap_lock_elements(int *ret_fd, struct hw_err *e);
 /* Acquire the lock for creating chains; all containers use the same lock. */
 int portmap_lock_chains(int *ret_fd, struct hw_err *e);
 

@@ -279,7 +279,7 @@ static int put_port(void *ctx, const struct portmap_record *record, const struct
 	return is_old ? 0 : put_claim(batch, port, has_mapping, e);
 }
 
-/* Appends the elements of all ports; the caller has the exclusive lock. */
+/* Appends the elements of all ports; the caller has the lock on the elements. */
 static int put_all(struct portmap_batch *batch, struct hw_err *e)
 {
 	int r;
@@ -480,25 +480,19 @@ static void flush_udp(struct portmap_batch *batch)
 
 /* ---- used by the verbs ----------------------------------------------------------------------- */
 
-static int add_new(struct portmap_batch *batch, struct hw_err *e)
+static int write_rules(struct portmap_batch *batch, struct hw_err *e)
 {
 	autoclose int lock = -1;
 	int r;
 
-	r = portmap_lock_elements(false, &lock, e);
+	r = portmap_lock_elements(&lock, e);
 	if (r >= 0)
 		r = portmap_for_each_port(batch->record, put_new_port, batch, e);
-	return r < 0 ? r : nft_add_new(batch->nft, &batch->elems, e);
-}
-
-static int add_after_reading(struct portmap_batch *batch, struct hw_err *e)
-{
-	autoclose int lock = -1;
-	int r;
-
-	r = portmap_lock_elements(true, &lock, e);
 	if (r >= 0)
-		r = put_all(batch, e);
+		r = nft_add_new(batch->nft, &batch->elems, e);
+	if (r != -EEXIST)
+		return r;
+	r = put_all(batch, e);
 	return r < 0 ? r : nft_change(batch->nft, &batch->elems, e);
 }
 
@@ -514,9 +508,7 @@ static int add_rules(struct portmap_batch *batch, struct hw_err *e)
 	if (r >= 0)
 		r = portmap_chains_create(batch->nft, batch->record, e);
 	if (r >= 0)
-		r = add_new(batch, e);
-	if (r == -EEXIST)
-		r = add_after_reading(batch, e);
+		r = write_rules(batch, e);
 	if (r >= 0)
 		flush_udp(batch);
 	return r;
@@ -544,7 +536,7 @@ static int delete_mine(struct portmap_batch *batch, struct hw_err *e)
 	autoclose int lock = -1;
 	int r;
 
-	r = portmap_lock_elements(true, &lock, e);
+	r = portmap_lock_elements(&lock, e);
 	if (r >= 0)
 		r = put_deletions(batch, e);
 	return r < 0 || !batch->elems.n ? r : nft_change(batch->nft, &batch->elems, e);
@@ -600,7 +592,7 @@ int portmap_rules_check(const struct hw_call *call, const struct portmap_record 
 		return 0;
 	r = nft_open(&batch.nft, e);
 	if (r >= 0)
-		r = portmap_lock_elements(true, &lock, e);
+		r = portmap_lock_elements(&lock, e);
 	if (r >= 0)
 		r = put_all(&batch, e);
 	if (r >= 0)

@@ -13,8 +13,10 @@
  *        only if a later DEL may succeed.
  *        The name of the file does not contain the network. If another network has a
  *        record of the interface, the file belongs to that network, and is neither
- *        written nor removed. A DEL without a record, whose prevResult names the
- *        interface, uses the file in any case: the network may have been renamed.
+ *        written nor removed; except by a DEL without a record whose prevResult names the
+ *        interface, if the configurations of both networks are the same: then the network
+ *        was renamed. ADD writes the file last, so that a failed ADD does not change the
+ *        file of an earlier ADD by upstream's plugin.
  */
 #include <errno.h>
 
@@ -37,7 +39,8 @@
 struct tuning_record {
 	struct hw_map sysctl; /* former values by path */
 	struct tuning_backup link;
-	bool has_link; /* false if no attribute was changed, and in records of 0.1.0 */
+	bool has_link;	 /* false if no attribute was changed, and in records of 0.1.0 */
+	bool file_begun; /* not stored: this ADD has written the file, or tried to */
 };
 
 static const struct hw_field tuning_record_fields[] = {
@@ -121,14 +124,10 @@ static int record_values(struct hw_call *call, const struct tuning_target *targe
 static int change_link(struct hw_call *call, struct tuning_target *target, const struct tuning *t,
 		       struct hw_err *e)
 {
-	const struct tuning_record *record = call->created;
+	struct tuning_record *record = call->created;
 	char mac[HW_MAC_TEXT];
-	int r = 0;
+	int r;
 
-	if (!is_file_of_other_network(call))
-		r = tuning_backup_write(call, &record->link, e);
-	if (r < 0)
-		return r;
 	if (t->mac.len)
 		link_set_mac(target->nl, &target->link, &t->mac);
 	if (t->promisc)
@@ -150,7 +149,10 @@ static int change_link(struct hw_call *call, struct tuning_target *target, const
 		free(iface->mac);
 		iface->mac = str_copy(hw_mac_format(&t->mac, mac));
 	}
-	return 0;
+	if (is_file_of_other_network(call))
+		return 0;
+	record->file_begun = true;
+	return tuning_backup_write(call, &record->link, e);
 }
 
 static int apply_changes(struct hw_call *call, struct tuning_target *target, const struct tuning *t,
@@ -207,15 +209,15 @@ static bool is_named_by_result(const struct hw_call *call)
 	return false;
 }
 
-/* The undo of a failed ADD uses only what that ADD has saved: the file may be that of an earlier ADD
- * by upstream's plugin. */
+/* The undo of a failed ADD uses and removes only what that ADD has saved: the file may be that of an
+ * earlier ADD by upstream's plugin. */
 static int tuning_del(struct hw_call *call, struct hw_err *e)
 {
 	const struct tuning_record *record = call->created;
 	AUTO(tuning_backup_done) struct tuning_backup from_file = { 0 };
-	bool renamed = !call->recorded && is_named_by_result(call);
+	bool renamed = !call->recorded && is_named_by_result(call) && attach_is_renamed(call);
 	const char *netns = renamed ? attach_requested_netns(call) : call->netns;
-	bool use_file = record->has_link || !str_equal(call->command, "ADD");
+	bool use_file = record->file_begun || !str_equal(call->command, "ADD");
 	int r = 0;
 
 	use_file = use_file && (renamed || !is_file_of_other_network(call));
