@@ -282,7 +282,6 @@ static int open_file(struct store *s, bool must_exist, struct hw_err *e)
 
 static int open_database(struct store *s, struct hw_err *e)
 {
-	bool must_exist;
 	int r;
 
 	r = store_read_loss(s, e);
@@ -290,11 +289,7 @@ static int open_database(struct store *s, struct hw_err *e)
 		r = has_content(s, e);
 	if (r < 0)
 		return r;
-	must_exist = r > 0 && !s->lost;
-	r = open_file(s, must_exist, e);
-	/* SQLite reports an error when reading the first page as damage, too: it may be gone now */
-	if (r == -EUCLEAN)
-		r = open_file(s, must_exist, e);
+	r = open_file(s, r > 0 && !s->lost, e);
 	if (r == -ENODATA || r == -EUCLEAN) {
 		struct hw_err why = *e;
 
