@@ -104,8 +104,9 @@ static void test_unknown_image(void **state)
 static void test_lost_layer(void **state)
 {
 	struct test_store *p = *state;
+	AUTO(store_recovery_done) struct store_recovery recovery = { 0 };
 	AUTO(buf_done) struct buf results = { 0 };
-	autofree char *layer = NULL;
+	autofree char *layer = NULL, *database = str_printf("%s/images.db", p->path);
 	char id[DIGEST_TEXT], chain[DIGEST_TEXT];
 	struct hw_err e;
 
@@ -116,6 +117,14 @@ static void test_lost_layer(void **state)
 	test_store_close(p);
 	assert_int_equal(remove_tree(AT_FDCWD, layer, &e), 0);
 	test_store_open(p);
+	assert_int_equal(verify(p, LIST("a:1@" DIGEST_A), false, &results, &e), 0);
+	assert_string_equal(results.data, "DAMAGED root: missing;GOOD -;");
+	/* the recovery finds no file with the row of the layer */
+	test_store_close(p);
+	assert_int_equal(remove_tree(AT_FDCWD, database, &e), 0);
+	test_store_open(p);
+	assert_int_equal(store_recover(p->store, &recovery, &e), 0);
+	buf_done(&results);
 	assert_int_equal(verify(p, LIST("a:1@" DIGEST_A), false, &results, &e), 0);
 	assert_string_equal(results.data, "DAMAGED a layer is missing;");
 }

@@ -133,7 +133,7 @@ static int insert_layers(struct store *s, const struct addition *a, bool lost, s
 			   DB_VALUES(DB_TEXT(chain)), e);
 		if (r < 0)
 			return r;
-		if (db_changes(s->db) == 0 && !lost)
+		if (!lost && (db_changes(s->db) == 0 || !store_has_directory(s, chain)))
 			return err_text(e, -ENOENT, "layer %s is not in the store", chain);
 		r = db_run(s->db,
 			   "INSERT OR REPLACE INTO image_layers (image, position, chain)"

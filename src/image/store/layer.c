@@ -146,8 +146,11 @@ bool store_is_suspect(const struct store *s, const char *chain_id)
 
 bool store_has_directory(const struct store *s, const char *chain_id)
 {
-	autofree char *path = str_printf("%s/root", chain_id + strlen("sha256:"));
+	autofree char *path = NULL;
 
+	if (!digest_is_sha256(chain_id))
+		return false;
+	path = str_printf("%s/root", chain_id + strlen("sha256:"));
 	return faccessat(s->layers, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT;
 }
 
@@ -214,7 +217,7 @@ void store_stage_free(struct store_stage *stage)
 /* ---- commit: directories ------------------------------------------------------- */
 
 /* Where the directory of a new layer is. IN_STAGE: still in its stage. MOVED: in layers/.
- * EXCHANGED: in layers/, and the suspect layer that it replaced is in the stage. */
+ * EXCHANGED: in layers/, and the layer that it replaced is in the stage. */
 enum layer_place { IN_STAGE, MOVED, EXCHANGED };
 
 struct commit {
@@ -340,7 +343,7 @@ static void move_back(struct commit *c)
 			c->places[i] = IN_STAGE;
 }
 
-/* A layer that exists and is not suspect stays; the new one is deleted with its stage. */
+/* A layer that has its files and is not suspect stays; the new one is deleted with its stage. */
 static int place_layer(struct commit *c, size_t i, struct hw_err *e)
 {
 	const struct store_new_layer *layer = &c->layers[i];
@@ -351,9 +354,9 @@ static int place_layer(struct commit *c, size_t i, struct hw_err *e)
 		return r;
 	if (r == 0)
 		return move_into_place(c, i, e);
-	if (!store_is_suspect(c->s, layer->chain_id))
+	if (!store_is_suspect(c->s, layer->chain_id) && store_has_directory(c->s, layer->chain_id))
 		return 0;
-	/* exchange the two directories, so that the layer always exists; the suspect one is then
+	/* exchange the two directories, so that the layer always exists; the old one is then
 	 * deleted with the stage */
 	if (renameat2(c->s->tmp, layer->stage->name, c->s->layers, directory_name(layer),
 		      RENAME_EXCHANGE) == 0) {
@@ -388,7 +391,7 @@ static int place_layers(struct commit *c, struct hw_err *e)
 
 /* ---- commit: rows -------------------------------------------------------------- */
 
-/* There is an old row only if the layer was suspect. */
+/* There is an old row only if the layer was suspect, or had lost its files. */
 static int delete_old_row(struct commit *c, const char *chain_id, struct hw_err *e)
 {
 	AUTO(db_query_done) struct db_query q = { 0 };

@@ -4,9 +4,11 @@
  *
  * How:   the database decides which layers exist. A directory without a row (its
  *        layer was being created or deleted when the daemon died) is moved to
- *        gone/, which costs one rename, and deleted by store_sweep(). A row without
- *        a directory is deleted: the images with that layer become damaged.
- *        This holds only if the database is complete: otherwise see recover.c.
+ *        gone/, which costs one rename, and deleted by store_sweep(). This holds only
+ *        if the database is complete: otherwise see recover.c.
+ *        A row without a directory stays, and the images with that layer are damaged:
+ *        a pull replaces the layer, or it is there again at the next start, for example
+ *        because its disk is mounted.
  */
 #include "image/store/store.h"
 
@@ -135,21 +137,6 @@ int store_remove_leftovers(struct store *s, struct store_removal *removal, struc
 	return r < 0 ? r : file_walk(s->layers, ".", remove_layer_without_row, &l, e);
 }
 
-static int delete_lost_layer_rows(struct store *s, struct hw_err *e)
-{
-	AUTO(hw_strings_free) struct hw_strings chains = { 0 };
-	int r;
-
-	r = store_list_layers(s, &chains, e);
-	for (size_t i = 0; r == 0 && i < chains.n; i++) {
-		if (digest_is_sha256(chains.v[i]) && store_has_directory(s, chains.v[i]))
-			continue;
-		r = db_run(s->db, "DELETE FROM layers WHERE chain = ?",
-			   DB_VALUES(DB_TEXT(chains.v[i])), e);
-	}
-	return r;
-}
-
 static int remove_incomplete(struct store *s, struct hw_err *e)
 {
 	AUTO(store_removal_done) struct store_removal removal = { 0 };
@@ -162,10 +149,6 @@ static int remove_incomplete(struct store *s, struct hw_err *e)
 		r = file_walk(s->tmp, ".", skip_used_number, s, e);
 	if (r == 0)
 		r = file_walk(s->tmp, ".", remove_stage, s, e);
-	/* This must come before the next step, which removes the directory of a lost layer if the
-	 * directory exists without root/. */
-	if (r == 0)
-		r = delete_lost_layer_rows(s, e);
 	if (r == 0 && !s->lost)
 		r = store_remove_leftovers(s, &removal, e);
 	if (r == -ENODATA) {

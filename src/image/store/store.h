@@ -217,7 +217,7 @@ struct store_new_layer {
 /*
  * Add complete layers to the store. On success they are on disk and in place; on failure none of
  * them was added. One sync covers all layers, and the unpacker need not sync. It is not an error if
- * another pull has already added a layer. A suspect layer is replaced.
+ * another pull has already added a layer. A layer that is suspect or has lost its files is replaced.
  */
 int store_layers_commit(struct store *s, const struct store_new_layer *layers, size_t n,
 			struct hw_err *e);

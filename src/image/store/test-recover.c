@@ -442,6 +442,35 @@ static void killed_changes(void **state)
 	assert_int_equal(count_in(p, "layers"), 3);
 }
 
+/* As if the disk had not been mounted at one of the starts. */
+static void layers_come_back(void **state)
+{
+	struct test_store *p = *state;
+	autofree char *before = NULL, *after = NULL, *layers = path_of(p, "layers", NULL, "");
+	autofree char *elsewhere = path_of(p, "elsewhere", NULL, "");
+	char found[DIGEST_TEXT];
+	struct content c;
+
+	add_content(p, &c);
+	before = describe(p);
+	test_store_close(p);
+	assert_int_equal(rename(layers, elsewhere), 0);
+	for (int restart = 0; restart < 2; restart++) {
+		test_store_open(p);
+		OK(store_sweep(p->store, &e));
+		assert_int_equal(count_images(p), 2);
+		assert_int_equal(find_image(p, "busybox:1", found), 0); /* it is damaged */
+		test_store_close(p);
+	}
+	assert_int_equal(rmdir(layers), 0);
+	assert_int_equal(rename(elsewhere, layers), 0);
+	test_store_open(p);
+	OK(store_sweep(p->store, &e));
+	after = describe(p);
+	assert_string_equal(before, after);
+	assert_int_equal(count_in(p, "layers"), 4);
+}
+
 #define TEST(name, f)                                                                              \
 	{                                                                                          \
 		name, f, test_store_new, test_store_delete                                         \
@@ -465,6 +494,8 @@ int main(void)
 		     damaged_files),
 		TEST("store: an interrupted addition or removal is not mistaken for a loss",
 		     killed_changes),
+		TEST("store: layers that were missing at a start are used when they come back",
+		     layers_come_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
