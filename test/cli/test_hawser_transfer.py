@@ -368,9 +368,10 @@ def test_recover_says_if_nothing_was_lost_or_if_names_are_not_known(runtime):
     serve_recover(runtime)
     assert runtime.run("image", "recover") == (
         0, "nothing to recover: the database of the image store is complete\n", "")
-    serve_recover(runtime, (1, 1), (4, 7))
+    serve_recover(runtime, (1, 1), (4, 7), (6, "/var/lib/hawser/unrecovered"))
     status, text, errors = runtime.run("image", "recover")
     assert (status, errors) == (0, "") and text == (
         "0 images and 0 layers recovered\n"
-        "7 layers removed: an older version stored them without the files that are needed to recover them\n"
+        "7 layers not recovered: the files that are needed for it are missing or damaged\n"
+        "what could not be recovered was moved, and can be deleted: /var/lib/hawser/unrecovered\n"
         "the names of their images are not known: pull the images that this node needs\n")

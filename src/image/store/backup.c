@@ -315,14 +315,6 @@ void store_backup_delete(struct store *s, const char *id, struct store_removal *
 		log_debug("%s", e.msg);
 }
 
-static int has_row(struct store *s, const char *id, struct hw_err *e)
-{
-	int64_t one = 0;
-
-	return db_get_int(s->db, "SELECT 1 FROM images WHERE id = ?", DB_VALUES(DB_TEXT(id)), &one,
-			  e);
-}
-
 void store_backup_restore(struct store *s, const struct hw_strings *ids)
 {
 	struct hw_err e;
@@ -332,7 +324,7 @@ void store_backup_restore(struct store *s, const struct hw_strings *ids)
 		const char *hex = ids->v[i] + strlen("sha256:");
 		autofree char *removed = str_printf("%s" REMOVED, hex);
 
-		r = has_row(s, ids->v[i], &e);
+		r = store_image_exists(s, ids->v[i], &e);
 		if (r > 0) {
 			renameat2(s->images, removed, s->images, hex, RENAME_NOREPLACE);
 			r = store_backup_update(s, ids->v[i], &e);
@@ -395,7 +387,7 @@ static int sort_entry(void *ctx, const struct file_entry *entry, struct hw_err *
 
 	if (!digest_is_sha256(id) || (*rest && !str_equal(rest, REMOVED)))
 		return 0;
-	r = has_row(all->s, id, e);
+	r = store_image_exists(all->s, id, e);
 	if (r < 0)
 		return r;
 	if (r > 0 && *rest)
@@ -435,7 +427,7 @@ static int update_locked(struct store *s, const char *id, struct hw_err *e)
 	STORE_LOCKED(s);
 	int r;
 
-	r = has_row(s, id, e);
+	r = store_image_exists(s, id, e);
 	if (r == 0) /* the image was removed meanwhile */
 		store_backup_restore(s, &(struct hw_strings){ ids, 1 });
 	if (r <= 0)

@@ -49,6 +49,14 @@ int store_image_read(struct store *s, const char *id, struct buf *ret_manifest,
 	return 1;
 }
 
+int store_image_exists(struct store *s, const char *id, struct hw_err *e)
+{
+	int64_t one = 0;
+
+	return db_get_int(s->db, "SELECT 1 FROM images WHERE id = ?", DB_VALUES(DB_TEXT(id)), &one,
+			  e);
+}
+
 /* ---- adding -------------------------------------------------------------------- */
 
 /* An image that is being added. */
@@ -343,14 +351,12 @@ int store_images_add(struct store *s, const struct store_new_image *images, size
 int store_insert_recovered(struct store *s, const struct store_new_image *image, struct hw_err *e)
 {
 	AUTO(additions_done) struct additions one = { .s = s, .n = 1 };
-	int64_t found = 0;
 	int r;
 
 	one.v = mem_new(sizeof(*one.v));
 	r = parse_addition(image, one.v, e);
 	if (r == 0)
-		r = db_get_int(s->db, "SELECT 1 FROM images WHERE id = ?",
-			       DB_VALUES(DB_TEXT(one.v->id)), &found, e);
+		r = store_image_exists(s, one.v->id, e);
 	if (r == 0)
 		r = insert_image(s, one.v, e);
 	if (r == 0)

@@ -69,9 +69,6 @@ struct store_removal; /* prune.c */
 /* ---- store.c ---- */
 extern const struct db_options store_db;
 int store_load_usage(struct store *s, struct hw_err *e);
-/* Move directories of layers and images that have no row to gone/. Return: 0; -ENODATA: see
- * store_backup_check() */
-int store_remove_leftovers(struct store *s, struct store_removal *removal, struct hw_err *e);
 unsigned int store_next_number(struct store *s);
 void store_add_usage(struct store *s, int64_t bytes, int64_t inodes, int layers);
 /* Needs no lock. Return: 0 or -EINVAL */
@@ -103,6 +100,8 @@ int store_find(const struct store_snapshot *snap, const char *text, bool damaged
 	       const struct store_image **ret_image, struct hw_err *e);
 
 /* ---- image.c ---- */
+/* Return: 1 if the image exists; 0 if not; or negative errno */
+int store_image_exists(struct store *s, const char *id, struct hw_err *e);
 /* Return: 0; -EINVAL: not complete */
 int store_check_name(const char *name, struct hw_err *e);
 /* Insert the rows of an image from its files: a row that exists is not changed, and a name stays with
@@ -193,7 +192,6 @@ int store_backup_check(struct store *s, struct store_removal *removal, struct hw
 int store_backup_all(struct store *s, struct hw_err *e);
 
 /* ---- recover.c ---- */
-#define STORE_OLD_DATABASE "images.db.damaged"
 int store_read_loss(struct store *s, struct hw_err *e); /* when the store is opened */
 /* From now on no layer is removed. */
 int store_set_lost(struct store *s, const char *why, struct hw_err *e);

@@ -128,7 +128,7 @@ static int remove_layer_without_row(void *ctx, const struct file_entry *entry, s
 }
 
 /* Images come first: their files may show that rows of layers were lost. */
-int store_remove_leftovers(struct store *s, struct store_removal *removal, struct hw_err *e)
+static int remove_leftovers(struct store *s, struct store_removal *removal, struct hw_err *e)
 {
 	struct leftovers l = { s, removal };
 	int r;
@@ -150,7 +150,7 @@ static int remove_incomplete(struct store *s, struct hw_err *e)
 	if (r == 0)
 		r = file_walk(s->tmp, ".", remove_stage, s, e);
 	if (r == 0 && !s->lost)
-		r = store_remove_leftovers(s, &removal, e);
+		r = remove_leftovers(s, &removal, e);
 	if (r == -ENODATA) {
 		struct hw_err why = *e;
 

@@ -17,7 +17,8 @@
  *	ROOT/reserve               occupies disk space for the database (state.h)
  *	ROOT/empty/                empty directory, for mounts (mount.h)
  *	ROOT/needs-recovery        exists while rows are lost (see store_recover())
- *	ROOT/images.db.damaged     the database before that
+ *	ROOT/images.db.damaged     the database before that; with ".N" those of earlier losses
+ *	ROOT/unrecovered/          directories that store_recover() could not use
  *
  * Rules: incomplete data is never visible. A layer is written to disk (syncfs())
  *        before it is moved into place; it is in place before its row is added to
@@ -71,9 +72,10 @@ const char *store_root(const struct store *s); /* an absolute path */
 char *store_loss(struct store *s);
 
 struct store_recovery {
-	bool lost;		   /* false: nothing was lost, so nothing was done */
-	size_t layers;		   /* layers that are in the store now */
-	size_t unknown_layers;	   /* directories without a file "layer"; were removed */
+	bool lost;	       /* false: nothing was lost, so nothing was done */
+	size_t layers;	       /* layers that are in the store now */
+	size_t unknown_layers; /* directories without a valid file "layer" */
+	char *unrecovered; /* directory to which unusable layers and images were moved; or NULL */
 	struct hw_strings missing; /* names of images that were lost, or that lack a layer */
 };
 

@@ -342,6 +342,7 @@ static void old_store(void **state)
 		recover(p, &result);
 		assert_int_equal(result.unknown_layers, 4);
 		assert_int_equal(count_in(p, "layers"), 0);
+		assert_int_equal(count_in(p, "unrecovered"), 4 * (i + 1));
 		assert_int_equal(count_images(p), 0);
 		/* the names are still in the damaged database */
 		assert_int_equal(result.missing.n, i == 0 ? 0 : 4);
@@ -442,6 +443,65 @@ static void killed_changes(void **state)
 	assert_int_equal(count_in(p, "layers"), 3);
 }
 
+static void assert_content(const struct test_store *p, const char *name, const char *text)
+{
+	autofree char *path = path_of(p, name, NULL, "");
+	AUTO(buf_done) struct buf b = { 0 };
+
+	OK(file_read(AT_FDCWD, path, 1000, &b, &e));
+	assert_int_equal(b.len, strlen(text));
+	assert_memory_equal(b.data, text, b.len);
+}
+
+/* The first database is the most valuable one: it has all names. */
+static void damaged_databases_are_kept(void **state)
+{
+	struct test_store *p = *state;
+	struct content c;
+
+	add_content(p, &c);
+	for (int i = 0; i < 3; i++) {
+		autofree char *text = str_printf("not a database %d", i);
+
+		test_store_close(p);
+		replace_file(p, "images.db", NULL, "", text);
+		test_store_open(p);
+		assert_true(is_lost(p));
+		if (i == 1) {
+			AUTO(store_recovery_done) struct store_recovery result = { 0 };
+
+			recover(p, &result);
+			assert_int_equal(result.missing.n, 0);
+		}
+	}
+	assert_content(p, "images.db.damaged.1", "not a database 1");
+	assert_content(p, "images.db.damaged.2", "not a database 0");
+	assert_content(p, "images.db.damaged", "not a database 2");
+}
+
+/* The names of an earlier loss do not belong to the next one. */
+static void old_names_are_reported_once(void **state)
+{
+	struct test_store *p = *state;
+	struct content c;
+
+	add_content(p, &c);
+	test_store_close(p);
+	forget_files(p, &c);
+	damage_page(p);
+	test_store_open(p);
+	for (int i = 0; i < 2; i++) {
+		AUTO(store_recovery_done) struct store_recovery result = { 0 };
+
+		recover(p, &result);
+		assert_int_equal(result.missing.n, i == 0 ? 4 : 0);
+		add_layer(p, NULL, "left", c.left);
+		test_store_close(p);
+		delete_database(p);
+		test_store_open(p);
+	}
+}
+
 /* As if the disk had not been mounted at one of the starts. */
 static void layers_come_back(void **state)
 {
@@ -487,13 +547,17 @@ int main(void)
 		     used_before_recovery),
 		TEST("store: of two images with the same name, the newest files decide",
 		     newest_names_decide),
-		TEST("store: the recovery of an old store names what must be pulled again",
+		TEST("store: the recovery of an old store names what must be pulled again, and "
+		     "keeps the layers",
 		     old_store),
 		TEST("store: a sweep writes the files that an old store lacks", sweep_writes_files),
 		TEST("store: the recovery names images with damaged files or lost layers",
 		     damaged_files),
 		TEST("store: an interrupted addition or removal is not mistaken for a loss",
 		     killed_changes),
+		TEST("store: the databases of several losses are kept", damaged_databases_are_kept),
+		TEST("store: a recovery does not list names of an earlier one",
+		     old_names_are_reported_once),
 		TEST("store: layers that were missing at a start are used when they come back",
 		     layers_come_back),
 	};
