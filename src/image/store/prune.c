@@ -225,7 +225,11 @@ int store_hold_layer(struct store_hold *h, const char *chain_id, struct hw_err *
 	}
 	r = store_layer_exists(h->store, chain_id, e);
 	if (r == 0 && h->store->lost) {
-		r = store_adopt_layer(h->store, chain_id, e);
+		struct hw_err unreadable = { 0 };
+
+		r = store_adopt_layer(h->store, chain_id, &unreadable, e);
+		if (unreadable.code < 0)
+			log_warn("%s", unreadable.msg);
 		if (r > 0 && store_load_usage(h->store, e) < 0)
 			return e->code;
 	}

@@ -7,7 +7,8 @@
  *        renamed, and a new one is used meanwhile. In this state no layer is removed,
  *        and a pull finds the layers that have a file "layer" (store_adopt_layer()).
  *        store_recover() rebuilds all rows in one transaction. If it is killed, it can
- *        be called again.
+ *        be called again. If a file cannot be read, it recovers the others and fails, so
+ *        that it can be called again, too.
  * Rules: nothing is deleted. Directories from which no row can be rebuilt are moved to
  *        ROOT/unrecovered, and no database of an earlier loss is overwritten.
  *        Rows of images that were pulled meanwhile are newer than the files, so they stay.
@@ -37,18 +38,18 @@
 
 /* ---- noticing the loss ----------------------------------------------------------- */
 
-int store_read_loss(struct store *s, struct hw_err *e)
+void store_read_loss(struct store *s)
 {
 	AUTO(buf_done) struct buf why = { 0 };
+	struct hw_err e;
 	int r;
 
-	r = file_read(s->dir, MARK, MARK_BYTES, &why, e);
+	r = file_read(s->dir, MARK, MARK_BYTES, &why, &e);
 	if (r == -ENOENT)
-		return 0;
-	if (r < 0)
-		return err_ctx(e, "%s", s->root);
-	s->lost = str_ncopy(str_or(why.data, ""), strcspn(str_or(why.data, ""), "\n"));
-	return 0;
+		return;
+	/* that it exists is enough */
+	s->lost = r < 0 ? str_copy(e.msg)
+			: str_ncopy(str_or(why.data, ""), strcspn(str_or(why.data, ""), "\n"));
 }
 
 static int write_mark(struct store *s, struct hw_err *e)
@@ -73,6 +74,8 @@ static void change_lost(struct store *s, char *why)
 
 int store_set_lost(struct store *s, const char *why, struct hw_err *e)
 {
+	if (s->lost)
+		return 0;
 	change_lost(s, str_ncopy(why, strcspn(why, "\n")));
 	return write_mark(s, e);
 }
@@ -126,7 +129,15 @@ char *store_loss(struct store *s)
 
 /* ---- layers ---------------------------------------------------------------------- */
 
-int store_adopt_layer(struct store *s, const char *chain_id, struct hw_err *e)
+static int note_error(int r, const struct hw_err *e, struct hw_err *unreadable)
+{
+	if (r < 0 && unreadable->code == 0)
+		*unreadable = *e;
+	return 0;
+}
+
+int store_adopt_layer(struct store *s, const char *chain_id, struct hw_err *unreadable,
+		      struct hw_err *e)
 {
 	struct store_layer layer;
 	int r;
@@ -135,7 +146,7 @@ int store_adopt_layer(struct store *s, const char *chain_id, struct hw_err *e)
 		return 0;
 	r = store_backup_read_layer(s, chain_id, &layer, e);
 	if (r <= 0)
-		return r;
+		return note_error(r, e, unreadable);
 	r = store_insert_layer(s, &layer, e);
 	return r < 0 ? r : 1;
 }
@@ -143,6 +154,7 @@ int store_adopt_layer(struct store *s, const char *chain_id, struct hw_err *e)
 struct recovery {
 	struct store *s;
 	struct store_recovery *result;
+	struct hw_err unreadable; /* code 0: all files could be read */
 };
 
 static int adopt_entry(void *ctx, const struct file_entry *entry, struct hw_err *e)
@@ -155,7 +167,7 @@ static int adopt_entry(void *ctx, const struct file_entry *entry, struct hw_err 
 		return 0;
 	r = store_layer_exists(all->s, chain, e);
 	if (r == 0)
-		r = store_adopt_layer(all->s, chain, e);
+		r = store_adopt_layer(all->s, chain, &all->unreadable, e);
 	if (r < 0)
 		return r;
 	all->result->layers += r > 0;
@@ -184,11 +196,10 @@ static int newest_first(const void *a, const void *b)
 	return x->tv_nsec < y->tv_nsec ? 1 : x->tv_nsec > y->tv_nsec ? -1 : 0;
 }
 
-/* An image whose removal was not complete is kept. */
 static int add_entry(void *ctx, const struct file_entry *entry, struct hw_err *e)
 {
 	struct dated_images *all = ctx;
-	autofree char *id = str_printf("sha256:%.64s", entry->name), *names = NULL;
+	autofree char *id = str_printf("sha256:%s", entry->name), *names = NULL;
 	struct dated_image image = { 0 };
 	struct stat st;
 
@@ -196,9 +207,6 @@ static int add_entry(void *ctx, const struct file_entry *entry, struct hw_err *e
 	if (!digest_is_sha256(id))
 		return 0;
 	memcpy(image.hex, entry->name, HEX_LEN);
-	if (entry->name[HEX_LEN] &&
-	    renameat2(entry->dir, entry->name, entry->dir, image.hex, RENAME_NOREPLACE) < 0)
-		return 0;
 	names = str_printf("%s/names", image.hex);
 	if (fstatat(entry->dir, names, &st, AT_SYMLINK_NOFOLLOW) == 0)
 		image.time = st.st_mtim;
@@ -218,14 +226,14 @@ static void add_missing_names(struct recovery *all, const struct hw_strings *nam
 }
 
 int store_recover_image(struct store *s, const char *hex, struct store_backup *ret_backup,
-			struct hw_err *e)
+			struct hw_err *unreadable, struct hw_err *e)
 {
 	struct store_new_image image;
 	int r;
 
 	r = store_backup_read(s, hex, ret_backup, e);
 	if (r <= 0)
-		return r;
+		return note_error(r, e, unreadable);
 	image = (struct store_new_image){ .manifest = ret_backup->manifest.data,
 					  .manifest_len = ret_backup->manifest.len,
 					  .config = ret_backup->config.data,
@@ -247,7 +255,7 @@ static int recover_images(struct recovery *all, struct hw_err *e)
 	for (size_t i = 0; r >= 0 && i < images.n; i++) {
 		AUTO(store_backup_done) struct store_backup backup = { 0 };
 
-		r = store_recover_image(all->s, images.v[i].hex, &backup, e);
+		r = store_recover_image(all->s, images.v[i].hex, &backup, &all->unreadable, e);
 		if (r == 0)
 			add_missing_names(all, &backup.names);
 	}
@@ -409,9 +417,7 @@ static int end_recovery(struct store *s, struct hw_err *e)
 {
 	int r;
 
-	r = store_load_usage(s, e);
-	if (r == 0)
-		r = file_remove(s->dir, MARK, e);
+	r = file_remove(s->dir, MARK, e);
 	if (r < 0)
 		return r;
 	if (fsync(s->dir) < 0)
@@ -431,7 +437,14 @@ static int recover_locked(struct recovery *all, struct hw_err *e)
 	all->result->lost = true;
 	r = rebuild_rows(all, e);
 	if (r == 0)
-		r = set_unused_aside(all, e);
+		r = store_load_usage(s, e);
+	if (r < 0)
+		return r;
+	if (all->unreadable.code < 0) {
+		*e = all->unreadable;
+		return err_ctx(e, "only what can be read was recovered");
+	}
+	r = set_unused_aside(all, e);
 	return r < 0 ? r : end_recovery(s, e);
 }
 
@@ -444,7 +457,7 @@ void store_recovery_done(struct store_recovery *r)
 int store_recover(struct store *s, struct store_recovery *ret, struct hw_err *e)
 {
 	AUTO(store_recovery_done) struct store_recovery result = { 0 };
-	struct recovery all = { s, &result };
+	struct recovery all = { .s = s, .result = &result };
 	int r;
 
 	r = recover_locked(&all, e);

@@ -110,36 +110,21 @@ static int remove_stage(void *ctx, const struct file_entry *entry, struct hw_err
 	return store_move_to_gone(s, s->tmp, entry->name, &removal, e);
 }
 
-struct leftovers {
-	struct store *s;
-	struct store_removal *removal;
-};
-
 static int remove_layer_without_row(void *ctx, const struct file_entry *entry, struct hw_err *e)
 {
+	AUTO(store_removal_done) struct store_removal removal = { 0 };
 	autofree char *chain = str_printf("sha256:%s", entry->name);
-	const struct leftovers *l = ctx;
+	struct store *s = ctx;
 	int r;
 
-	r = store_layer_exists(l->s, chain, e);
+	r = store_layer_exists(s, chain, e);
 	if (r != 0)
 		return r < 0 ? r : 0;
-	return store_move_to_gone(l->s, l->s->layers, entry->name, l->removal, e);
-}
-
-/* Images come first: their files may show that rows of layers were lost. */
-static int remove_leftovers(struct store *s, struct store_removal *removal, struct hw_err *e)
-{
-	struct leftovers l = { s, removal };
-	int r;
-
-	r = store_backup_check(s, removal, e);
-	return r < 0 ? r : file_walk(s->layers, ".", remove_layer_without_row, &l, e);
+	return store_move_to_gone(s, s->layers, entry->name, &removal, e);
 }
 
 static int remove_incomplete(struct store *s, struct hw_err *e)
 {
-	AUTO(store_removal_done) struct store_removal removal = { 0 };
 	int r;
 
 	r = file_walk(s->gone, ".", skip_used_number, s, e);
@@ -150,12 +135,14 @@ static int remove_incomplete(struct store *s, struct hw_err *e)
 	if (r == 0)
 		r = file_walk(s->tmp, ".", remove_stage, s, e);
 	if (r == 0 && !s->lost)
-		r = remove_leftovers(s, &removal, e);
+		r = store_backup_check(s, e);
 	if (r == -ENODATA) {
 		struct hw_err why = *e;
 
 		r = store_set_lost(s, why.msg, e);
 	}
+	if (r == 0 && !s->lost)
+		r = file_walk(s->layers, ".", remove_layer_without_row, s, e);
 	s->leftover_below = s->next_number;
 	return r < 0 ? err_ctx(e, "remove incomplete data from %s", s->root) : 0;
 }
@@ -267,9 +254,8 @@ static int open_database(struct store *s, struct hw_err *e)
 {
 	int r;
 
-	r = store_read_loss(s, e);
-	if (r == 0)
-		r = has_content(s, e);
+	store_read_loss(s);
+	r = has_content(s, e);
 	if (r < 0)
 		return r;
 	r = open_file(s, r > 0 && !s->lost, e);

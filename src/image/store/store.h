@@ -22,11 +22,11 @@
  *
  * Rules: incomplete data is never visible. A layer is written to disk (syncfs())
  *        before it is moved into place; it is in place before its row is added to
- *        the database; all layers of an image, and then its files, are there before
- *        the image is added. Removal is in the reverse order. Directories without a row are incomplete and are
- *        removed when the store is opened; this reads only the directory names.
- *        If the database is new, empty or damaged although there are layers or images,
- *        nothing is removed, and store_recover() rebuilds it.
+ *        the database; an image is added with its last layers, or after them. Removal is
+ *        in the reverse order. Layers without a row are incomplete and are removed when
+ *        the store is opened; this reads only the directory names.
+ *        If the database is new, empty or damaged although there are layers or images, or
+ *        lacks an image that has files, nothing is removed, and store_recover() rebuilds it.
  *        All functions are thread-safe. Changes are serialized, but slow
  *        operations (writing to disk, deleting trees) run outside the lock.
  *        Readers use the published snapshot and never wait for a change.
@@ -83,8 +83,9 @@ void store_recovery_done(struct store_recovery *r);
 
 AUTO_VALUE_DEFINE(store_recovery_done, struct store_recovery);
 
-/* Rebuild the database from the files of layers and images. If it is interrupted, call it again.
- * Return: 0 and a result, to be released with store_recovery_done() */
+/* Rebuild the database from the files of layers and images. If it is interrupted, call it again. If a
+ * file cannot be read, the others are recovered nevertheless; call it again when the file can be read, or
+ * was deleted. Return: 0 and a result, to be released with store_recovery_done(); or negative errno */
 int store_recover(struct store *s, struct store_recovery *ret, struct hw_err *e);
 
 /* Mark the images with these complete names as pinned, now and later, and no other images. */
@@ -141,15 +142,6 @@ struct store_new_image {
 	const char *const *names; /* complete: NAME:TAG or NAME@DIGEST */
 	size_t n_names;
 };
-
-/*
- * Add images, whose layers must be in the store, or add names to existing images: all of them, or on
- * failure none. If a name belongs to another image, the name is moved; the other image keeps its
- * remaining names. The change is on disk on return. Return: 0; -ENOENT: a layer is missing;
- * -EBADMSG: a configuration is malformed; -EINVAL: a name is not complete
- */
-int store_images_add(struct store *s, const struct store_new_image *images, size_t n,
-		     char (*ret_ids)[DIGEST_TEXT], struct hw_err *e);
 
 /* Remove an image with all its names, and all layers that no other image has and that are not held.
  * @text is the same as for store_snapshot_find(), but damaged images are found too. Return: 1 if
@@ -216,13 +208,27 @@ struct store_new_layer {
 	int64_t blob_size;
 };
 
+/* ---- adding ------------------------------------------------------------------ */
+
+struct store_addition {
+	const struct store_new_layer *layers;
+	size_t n_layers;
+	const struct store_new_image *images;
+	size_t n_images;
+};
+
 /*
- * Add complete layers to the store. On success they are on disk and in place; on failure none of
- * them was added. One sync covers all layers, and the unpacker need not sync. It is not an error if
- * another pull has already added a layer. A layer that is suspect or has lost its files is replaced.
+ * Add complete layers, and add images or add names to existing images: all layers and images, or on
+ * failure nothing. On success they are on disk, and readers see the images. One sync covers all layers, and the
+ * unpacker need not sync.
+ * It is not an error if another pull has already added a layer. A layer that is suspect or has lost
+ * its files is replaced. The layers of an image must be in the store, or be added with it. If a name
+ * belongs to another image, the name is moved; the other image keeps its remaining names.
+ * @ret_ids: the IDs of the images; may be NULL without images. Return: 0; -ENOENT: a layer is
+ * missing; -EBADMSG: a configuration is malformed; -EINVAL: a name is not complete
  */
-int store_layers_commit(struct store *s, const struct store_new_layer *layers, size_t n,
-			struct hw_err *e);
+int store_add(struct store *s, const struct store_addition *what, char (*ret_ids)[DIGEST_TEXT],
+	      struct hw_err *e);
 
 /* ---- holds: layers in use ---------------------------------------------------- */
 

@@ -162,11 +162,11 @@ static void delete_rows(struct test_store *p)
 }
 
 /* As after the restoration of an old copy of the database. */
-static void delete_one_image(struct test_store *p)
+static void delete_named_image(struct test_store *p, const char *name)
 {
 	struct db *db = open_own(p);
 
-	OK(db_run(db, "DELETE FROM names WHERE name = '" NAME ":2'", DB_NO_VALUES, &e));
+	OK(db_run(db, "DELETE FROM names WHERE name = ?", DB_VALUES(DB_TEXT(name)), &e));
 	OK(db_run(db, "DELETE FROM images WHERE id NOT IN (SELECT image FROM names)", DB_NO_VALUES,
 		  &e));
 	OK(db_run(db, "DELETE FROM image_layers WHERE image NOT IN (SELECT image FROM names)",
@@ -176,6 +176,11 @@ static void delete_one_image(struct test_store *p)
 		  " AND chain NOT IN (SELECT chain FROM image_layers)",
 		  DB_NO_VALUES, &e));
 	db_close(db);
+}
+
+static void delete_one_image(struct test_store *p)
+{
+	delete_named_image(p, NAME ":2");
 }
 
 static void (*const damages[])(struct test_store *p) = {
@@ -400,47 +405,70 @@ static void damaged_files(void **state)
 	assert_finds(p, "busybox:2", c.two);
 }
 
+static void move(const struct test_store *p, const char *from, const char *id, const char *to)
+{
+	autofree char *old = path_of(p, from, id, ""), *new = path_of(p, to, NULL, "");
+
+	assert_int_equal(rename(old, new), 0);
+}
+
 /* What a kill during an addition or a removal leaves is not mistaken for a loss. */
 static void killed_changes(void **state)
 {
 	struct test_store *p = *state;
-	autofree char *one = NULL, *removed = NULL, *before = NULL, *after = NULL;
+	autofree char *one = NULL, *before = NULL, *after = NULL;
 	struct content c;
-	struct db *db;
 
 	add_content(p, &c);
 	before = describe(p);
 	one = path_of(p, "images/", c.one, "");
-	removed = path_of(p, "images/", c.one, ".removed");
 	test_store_close(p);
-	assert_int_equal(rename(one, removed), 0); /* before the commit of a removal */
+	/* after the commit of an addition, or before that of a removal */
+	move(p, "images/", c.one, "gone/77");
 	test_store_open(p);
+	assert_false(is_lost(p));
 	after = describe(p);
 	assert_string_equal(before, after);
+	OK(store_sweep(p->store, &e));
 	assert_int_equal(access(one, F_OK), 0);
+	/* after the commit of a removal */
 	test_store_close(p);
-	assert_int_equal(rename(one, removed), 0);
-	delete_one_image(p); /* c.two, after the commit */
-	{
-		autofree char *two = path_of(p, "images/", c.two, "");
-		autofree char *two_removed = path_of(p, "images/", c.two, ".removed");
-
-		assert_int_equal(rename(two, two_removed), 0);
-	}
+	delete_one_image(p); /* c.two */
+	move(p, "images/", c.two, "gone/78");
 	test_store_open(p);
 	assert_false(is_lost(p));
+	assert_int_equal(count_images(p), 1);
+	assert_int_equal(count_in(p, "layers"), 3);
+	OK(store_sweep(p->store, &e));
 	assert_int_equal(count_in(p, "images"), 1);
-	assert_int_equal(count_in(p, "layers"), 3);
+	/* before the commit of an addition: the layers are in place */
 	test_store_close(p);
-	db = open_own(p); /* before the commit of an addition: only the layers have rows */
-	OK(db_run(db, "DELETE FROM images", DB_NO_VALUES, &e));
-	OK(db_run(db, "DELETE FROM image_layers", DB_NO_VALUES, &e));
-	OK(db_run(db, "DELETE FROM names", DB_NO_VALUES, &e));
-	db_close(db);
+	move(p, "images/", c.one, "tmp/79");
+	delete_rows(p);
 	test_store_open(p);
 	assert_false(is_lost(p));
-	assert_int_equal(count_in(p, "images"), 0);
-	assert_int_equal(count_in(p, "layers"), 3);
+	assert_int_equal(count_in(p, "images") + count_in(p, "layers") + count_in(p, "tmp"), 0);
+}
+
+/* All its layers belong to another image, too, so no layer shows the loss. */
+static void lost_row_of_image(void **state)
+{
+	struct test_store *p = *state;
+	AUTO(store_recovery_done) struct store_recovery result = { 0 };
+	autofree char *before = NULL, *after = NULL;
+	char id[DIGEST_TEXT];
+	struct content c;
+
+	add_content(p, &c);
+	OK(store_image(p, "8", LIST("base", "one"), LIST(NAME ":3"), id, &e));
+	before = describe(p);
+	test_store_close(p);
+	delete_named_image(p, NAME ":3");
+	test_store_open(p);
+	assert_true(is_lost(p));
+	recover(p, &result);
+	after = describe(p);
+	assert_string_equal(before, after);
 }
 
 static void assert_content(const struct test_store *p, const char *name, const char *text)
@@ -531,6 +559,127 @@ static void layers_come_back(void **state)
 	assert_int_equal(count_in(p, "layers"), 4);
 }
 
+/* Reading it fails. */
+static void make_unreadable(const struct test_store *p, const char *before, const char *id,
+			    const char *after)
+{
+	autofree char *path = path_of(p, before, id, after);
+
+	if (unlink(path) < 0)
+		assert_int_equal(errno, ENOENT);
+	assert_int_equal(symlink(path, path), 0);
+}
+
+/* A directory in place of a file: reading it fails, and a rename does not replace it. */
+static void obstruct(const struct test_store *p, const char *before, const char *id,
+		     const char *after)
+{
+	autofree char *path = path_of(p, before, id, after);
+
+	if (unlink(path) < 0)
+		assert_int_equal(errno, ENOENT);
+	assert_int_equal(mkdir(path, 0700), 0);
+}
+
+static void base_chain(char ret[DIGEST_TEXT])
+{
+	digest_of("base", 4, ret);
+}
+
+/* Nothing depends on a single file beside the database. */
+static void unreadable_files(void **state)
+{
+	static const char *const files[] = { "/manifest", "/config", "/names" };
+	struct test_store *p = *state;
+	char base[DIGEST_TEXT], id[DIGEST_TEXT];
+	struct hw_err why;
+	struct content c;
+
+	base_chain(base);
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		AUTO(store_recovery_done) struct store_recovery result = { 0 };
+		autofree char *before = NULL, *after = NULL;
+
+		add_content(p, &c);
+		before = describe(p);
+		obstruct(p, "images/", c.one, files[i]);
+		make_unreadable(p, "layers/", base, "/layer");
+		/* a pull adds a name, and writes the files again */
+		OK(store_image(p, "7", LIST("base", "one"), LIST(NAME ":more"), id, &e));
+		/* a start without the row of the image */
+		make_unreadable(p, "images/", c.one, files[i]);
+		test_store_close(p);
+		delete_rows(p);
+		make_unreadable(p, "needs-recovery", NULL, "");
+		test_store_open(p);
+		assert_true(is_lost(p));
+		OK(store_sweep(p->store, &e));
+		/* a pull before the recovery */
+		add_layer(p, NULL, "base", base);
+		/* the recovery adds the other image, and fails until the file is deleted */
+		assert_int_equal(store_recover(p->store, &result, &why), -ELOOP);
+		assert_non_null(strstr(why.msg, files[i]));
+		assert_true(is_lost(p));
+		assert_finds(p, "busybox:2", c.two);
+		delete_path(p, "images/", c.one, files[i]);
+		recover(p, &result);
+		assert_int_equal(result.layers, 4);
+		/* it is recovered without names, but not without documents */
+		assert_int_equal(count_images(p), str_equal(files[i], "/names") ? 2 : 1);
+		add_image(p, "7", LIST("base", "one"),
+			  LIST(NAME ":1", NAME ":latest", NAME "@" DIGEST_A), c.one);
+		after = describe(p);
+		assert_string_equal(before, after);
+		OK(store_image_remove(p->store, c.one, &e));
+		OK(store_image_remove(p->store, c.two, &e));
+	}
+}
+
+/* An interrupted removal of version 0.2.0 left such a directory. */
+static void left_by_removal(void **state)
+{
+	struct test_store *p = *state;
+	autofree char *left = NULL, *file = NULL;
+	struct content c;
+
+	add_content(p, &c);
+	left = path_of(p, "images/", c.one, ".removed");
+	file = path_of(p, "images/", c.one, ".removed/names");
+	assert_int_equal(mkdir(left, 0700), 0);
+	OK(file_replace(AT_FDCWD, file, "", 0, 0600, 0, &e));
+	OK(store_image_remove(p->store, c.one, &e));
+	reopen(p);
+	assert_false(is_lost(p));
+	assert_int_equal(count_in(p, "images"), 1);
+}
+
+static void sweep_mends_files(void **state)
+{
+	static const char *const files[] = { "/manifest", "/config", "/names" };
+	struct test_store *p = *state;
+	AUTO(store_recovery_done) struct store_recovery result = { 0 };
+	autofree char *before = NULL, *after = NULL;
+	char base[DIGEST_TEXT];
+	struct content c;
+
+	base_chain(base);
+	add_content(p, &c);
+	before = describe(p);
+	obstruct(p, "images/", c.two, "/config");
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
+		replace_file(p, "images/", c.one, files[i], i == 1 ? "{}" : "");
+	replace_file(p, "layers/", base, "/layer", "{}");
+	reopen(p);
+	OK(store_sweep(p->store, &e));
+	test_store_close(p);
+	delete_database(p);
+	test_store_open(p);
+	recover(p, &result);
+	assert_int_equal(result.unknown_layers + result.missing.n, 0);
+	after = describe(p);
+	assert_string_equal(before, after);
+}
+
 #define TEST(name, f)                                                                              \
 	{                                                                                          \
 		name, f, test_store_new, test_store_delete                                         \
@@ -555,11 +704,18 @@ int main(void)
 		     damaged_files),
 		TEST("store: an interrupted addition or removal is not mistaken for a loss",
 		     killed_changes),
+		TEST("store: the loss of a single image is noticed", lost_row_of_image),
 		TEST("store: the databases of several losses are kept", damaged_databases_are_kept),
 		TEST("store: a recovery does not list names of an earlier one",
 		     old_names_are_reported_once),
 		TEST("store: layers that were missing at a start are used when they come back",
 		     layers_come_back),
+		TEST("store: a file that cannot be read prevents no start, pull or recovery of "
+		     "others",
+		     unreadable_files),
+		TEST("store: an image whose removal was interrupted before can be removed",
+		     left_by_removal),
+		TEST("store: a sweep mends files that differ from the database", sweep_mends_files),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
