@@ -347,6 +347,19 @@ def test_verify_lists_each_layer_and_fails_if_one_is_damaged(runtime):
     assert "111111111111  unknown  " in text
 
 
+def test_verify_prints_the_layers_before_an_error(runtime):
+    def serve(request, context):
+        yield message((1, ID), (2, "sha256:" + "0" * 64), (3, 1))
+        fail(context, "UNAVAILABLE", "no such host")
+    runtime.methods["Verify"] = serve
+    status, text, errors = runtime.run("image", "verify", "--repair")
+    assert status == 1 and "no such host" in errors
+    assert text.endswith("1 layers, 1 damaged, 0 repaired\n")
+    status, text, errors = runtime.run("--json", "image", "verify", "--repair")
+    assert status == 1 and json.loads(text)["layers"][0]["state"] == "DAMAGED"
+    assert "no such host" in errors
+
+
 # ---- image recover -----------------------------------------------------------------------------
 
 def serve_recover(runtime, *answer):
