@@ -6,6 +6,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -19,6 +21,7 @@
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -453,6 +456,69 @@ static void test_client_files(void **state)
 	assert_int_equal(run_forked(try_files), 0);
 }
 
+/* The configuration of OpenSSL on Fedora, RHEL and SUSE: the library reads the policy of the system whenever a
+ * connection is prepared. */
+static int try_policy(void)
+{
+	static const char *const dirs[] = { "/etc/pki",
+					    "/etc/pki/tls",
+					    "/etc/crypto-policies",
+					    "/etc/crypto-policies/back-ends",
+					    "/usr/share/crypto-policies",
+					    "/usr/share/crypto-policies/DEFAULT" };
+	static const char *const files[] = { "/etc/pki/tls/openssl.cnf",
+					     "/usr/share/crypto-policies/DEFAULT/openssl.txt" };
+	static const char policy[] = "/etc/crypto-policies/back-ends/openssl.config";
+
+	if (unshare(CLONE_NEWNS) < 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    mount("none", "/etc", "tmpfs", 0, NULL) < 0 ||
+	    mount("none", "/usr/share", "tmpfs", 0, NULL) < 0)
+		return 1;
+	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++)
+		if (mkdir(dirs[i], 0755) < 0)
+			return 2;
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
+		if (open(files[i], O_WRONLY | O_CREAT | O_CLOEXEC, 0644) < 0)
+			return 3;
+	if (symlink(files[1], policy) < 0 || become_client() < 0)
+		return 4;
+	if (open(files[0], O_RDONLY | O_CLOEXEC) < 0)
+		return 5;
+	return open(policy, O_RDONLY | O_CLOEXEC) < 0 ? 6 : 0;
+}
+
+static void test_client_policy(void **state)
+{
+	(void)state;
+	needs_root();
+	assert_int_equal(run_forked(try_policy), 0);
+}
+
+/* As a container runtime does that does not know Landlock. */
+static int try_without_landlock(void)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_landlock_create_ruleset, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog fprog = { ARRAY_SIZE(filter), filter };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &fprog) < 0)
+		return 1;
+	if (become_client() < 0)
+		return 2;
+	return try_forbidden(FORBIDDEN_TO_CLIENTS);
+}
+
+static void test_client_without_landlock(void **state)
+{
+	(void)state;
+	assert_int_equal(run_forked(try_without_landlock), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -480,6 +546,11 @@ int main(void)
 		{ "confine: a process that talks to registries can read the files of the resolver "
 		  "and of TLS only, and write none",
 		  test_client_files },
+		{ "confine: a process that talks to registries can read the system's policy for "
+		  "OpenSSL",
+		  test_client_policy },
+		{ "confine: an outer filter that refuses Landlock leaves the other restrictions",
+		  test_client_without_landlock },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
