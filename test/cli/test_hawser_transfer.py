@@ -95,6 +95,8 @@ def test_the_hint_for_a_full_disk_says_to_free_disk_space(runtime):
                        ("call queue full", "try again later")):
         status, _, errors = runtime.run("pull", "app:1")
         assert status == 1 and hint in errors.splitlines()[-1]
+    text = "message too large: 17000000 bytes, limit 16777216"  # it does not help to try again
+    assert "hint" not in runtime.run("pull", "app:1")[2]
 
 
 def test_a_pull_without_an_image_id_in_the_response_fails(runtime):
