@@ -68,10 +68,16 @@ def test_the_fetcher_has_a_user_id_that_no_user_or_group_has(server, tmp_path):
         assert user_of(pids[FETCHER]) == 61186
 
 
-def test_the_fetcher_has_the_configured_user_id(server, tmp_path):
-    with pulling(tmp_path, server, config="fetch-uid: %d\n" % FETCH_UID) as pids:
-        assert user_of(pids[FETCHER]) == FETCH_UID
-        assert status_of(pids[FETCHER])["Groups"].strip() == ""
+def test_the_fetcher_has_the_configured_user_id_and_no_groups(server, tmp_path):
+    groups = os.getgroups()
+    os.setgroups([61000])  # the daemon inherits it
+    try:
+        with pulling(tmp_path, server, config="fetch-uid: %d\n" % FETCH_UID) as pids:
+            assert status_of(pids[DAEMON])["Groups"].split() == ["61000"]
+            assert user_of(pids[FETCHER]) == FETCH_UID
+            assert status_of(pids[FETCHER])["Groups"].split() == []
+    finally:
+        os.setgroups(groups)
 
 
 # ---- the table of SECURITY.md -------------------------------------------------------------------

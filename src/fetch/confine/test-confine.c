@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
+#include <linux/landlock.h>
 #include <linux/seccomp.h>
 #include <net/if.h>
 #include <netdb.h>
@@ -27,6 +28,7 @@
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/uio.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -361,6 +363,8 @@ static void test_supervisor(void **state)
 
 /* ---- a process that talks to registries ----------------------------------------- */
 
+static long landlock; /* version of the kernel's Landlock; negative if it has none */
+
 static int become_client(void)
 {
 	struct hw_err e;
@@ -449,7 +453,7 @@ static int try_files(void)
 static void test_client_files(void **state)
 {
 	(void)state;
-	if (syscall(SYS_landlock_create_ruleset, NULL, 0, 1) < 0) {
+	if (landlock < 0) {
 		print_message("the kernel has no Landlock\n");
 		skip();
 	}
@@ -484,7 +488,12 @@ static int try_policy(void)
 		return 4;
 	if (open(files[0], O_RDONLY | O_CLOEXEC) < 0)
 		return 5;
-	return open(policy, O_RDONLY | O_CLOEXEC) < 0 ? 6 : 0;
+	if (open(policy, O_RDONLY | O_CLOEXEC) < 0)
+		return 6;
+	/* the owner may do that, and it needs no permission to write */
+	if (landlock >= 3 && (open(policy, O_RDONLY | O_TRUNC | O_CLOEXEC) >= 0 || errno != EACCES))
+		return 7;
+	return 0;
 }
 
 static void test_client_policy(void **state)
@@ -492,6 +501,43 @@ static void test_client_policy(void **state)
 	(void)state;
 	needs_root();
 	assert_int_equal(run_forked(try_policy), 0);
+}
+
+/* What Landlock restricts besides files. */
+static int try_other_rights(void)
+{
+	struct sockaddr_un name = { .sun_family = AF_UNIX, .sun_path = "\0test-confine" };
+	struct sockaddr_in port = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	int tcp, unix_socket;
+
+	if (become_client() < 0)
+		return 1;
+	tcp = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	unix_socket = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (tcp < 0 || unix_socket < 0)
+		return 2;
+	if (landlock >= 4 &&
+	    (bind(tcp, (struct sockaddr *)&port, sizeof(port)) == 0 || errno != EACCES))
+		return 3;
+	if (landlock >= 6 &&
+	    (connect(unix_socket, (struct sockaddr *)&name, sizeof(name)) == 0 || errno != EPERM))
+		return 4;
+	return 0;
+}
+
+static void test_client_other_rights(void **state)
+{
+	struct sockaddr_un name = { .sun_family = AF_UNIX, .sun_path = "\0test-confine" };
+	autoclose int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	(void)state;
+	if (landlock < 4) {
+		print_message("the kernel's Landlock restricts only files\n");
+		skip();
+	}
+	assert_int_equal(bind(listener, (struct sockaddr *)&name, sizeof(name)), 0);
+	assert_int_equal(listen(listener, 1), 0);
+	assert_int_equal(run_forked(try_other_rights), 0);
 }
 
 /* As a container runtime does that does not know Landlock. */
@@ -549,9 +595,14 @@ int main(void)
 		{ "confine: a process that talks to registries can read the system's policy for "
 		  "OpenSSL",
 		  test_client_policy },
+		{ "confine: a process that talks to registries cannot listen on TCP ports or "
+		  "connect to "
+		  "abstract sockets",
+		  test_client_other_rights },
 		{ "confine: an outer filter that refuses Landlock leaves the other restrictions",
 		  test_client_without_landlock },
 	};
 
+	landlock = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
