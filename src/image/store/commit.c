@@ -397,14 +397,20 @@ static int change_rows(struct commit *c, struct hw_err *e)
 
 /* ---- files of images ----------------------------------------------------------- */
 
-static int place_files(struct commit *c, struct commit_image *image, struct hw_err *e)
+static int place_files(struct commit *c, struct hw_err *e)
 {
-	int r;
+	bool any = false;
+	int r = 0;
 
-	if (!image->stage)
-		return 0;
-	r = store_backup_place(c->s, image->parsed.id, image->stage, e);
-	if (r == 0 && fsync(c->s->images) < 0)
+	for (size_t i = 0; r == 0 && i < c->n_images; i++) {
+		const struct commit_image *image = &c->images[i];
+
+		if (!image->stage)
+			continue;
+		r = store_backup_place(c->s, image->parsed.id, image->stage, e);
+		any = true;
+	}
+	if (r == 0 && any && fsync(c->s->images) < 0)
 		r = err_set(e, -errno, "sync %s/images", c->s->root);
 	return r;
 }
@@ -424,9 +430,8 @@ static void change_files(struct commit *c)
 {
 	struct hw_err e;
 
-	for (size_t i = 0; i < c->n_images; i++)
-		if (place_files(c, &c->images[i], &e) < 0)
-			log_warn("image %s: %s", c->images[i].parsed.id, e.msg);
+	if (place_files(c, &e) < 0)
+		log_warn("files of images: %s", e.msg);
 	for (size_t i = 0; c->n_images > 0 && i < c->changed.n; i++) {
 		const char *id = c->changed.v[i];
 

@@ -147,26 +147,48 @@ static int remove_incomplete(struct store *s, struct hw_err *e)
 	return r < 0 ? err_ctx(e, "remove incomplete data from %s", s->root) : 0;
 }
 
-static int sweep_entry(void *ctx, const struct file_entry *entry, struct hw_err *e)
+struct leftovers {
+	const struct store *s;
+	struct store_removal removal;
+};
+
+static int add_leftover(void *ctx, const struct file_entry *entry, struct hw_err *e)
 {
-	AUTO(store_removal_done) struct store_removal removal = { 0 };
-	struct store *s = ctx;
+	struct leftovers *l = ctx;
 	long long n;
 
-	if (parse_number(entry->name, &n) && n >= s->leftover_below)
-		return 0; /* another thread is deleting it */
-	strings_add(&removal.gone, entry->name);
-	return store_delete_gone(s, &removal, e);
+	(void)e;
+	if (!parse_number(entry->name, &n) || n < l->s->leftover_below)
+		strings_add(&l->removal.gone, entry->name); /* else another thread is deleting it */
+	return 0;
+}
+
+static int delete_leftovers(struct store *s, struct hw_err *e)
+{
+	struct leftovers l = { .s = s };
+	int r;
+
+	r = file_walk(s->gone, ".", add_leftover, &l, e);
+	if (r == 0)
+		r = store_delete_gone(s, &l.removal, e);
+	store_removal_done(&l.removal);
+	return r;
 }
 
 int store_sweep(struct store *s, struct hw_err *e)
 {
-	int r;
+	static int (*const steps[])(struct store * s, struct hw_err * e) = {
+		delete_leftovers,
+		store_trim_stale,
+		store_backup_all,
+	};
+	struct hw_err later;
+	int r = 0;
 
-	r = file_walk(s->gone, ".", sweep_entry, s, e);
-	if (r == 0)
-		r = store_trim_stale(s, e);
-	return r < 0 ? r : store_backup_all(s, e);
+	for (size_t i = 0; i < ARRAY_SIZE(steps); i++)
+		if (steps[i](s, r < 0 ? &later : e) < 0 && r == 0)
+			r = e->code;
+	return r;
 }
 
 /* ---- opening ------------------------------------------------------------------- */

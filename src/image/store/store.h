@@ -57,7 +57,8 @@ void store_close(struct store *s);
 
 /* Delete the data that was incomplete when the store was opened, and layers that were left by failed
  * pulls more than a day ago (see holds below); write the files of images and layers that an older
- * version has stored (backup.c). May take long. To be called once. */
+ * version has stored, or that are damaged (backup.c). Tries everything, and returns the first error.
+ * May take long. To be called once. */
 int store_sweep(struct store *s, struct hw_err *e);
 
 const char *store_root(const struct store *s); /* an absolute path */

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include <stdlib.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 
 #include "db/db.h"
@@ -722,6 +723,38 @@ static void sweep_mends_files(void **state)
 	assert_string_equal(before, after);
 }
 
+/* A directory that cannot be deleted does not stop the rest of the sweep. */
+static void sweep_continues(void **state)
+{
+	struct test_store *p = *state;
+	autofree char *busy = path_of(p, "gone/7", NULL, ""),
+		      *left = path_of(p, "gone/8", NULL, "");
+	autofree char *one = NULL, *two = NULL, *names = NULL;
+	struct content c;
+	struct hw_err why;
+
+	add_content(p, &c);
+	one = path_of(p, "images/", c.one, "/config");
+	two = path_of(p, "images/", c.two, "");
+	names = path_of(p, "images/", c.two, "/names");
+	delete_path(p, "images/", c.one, "/config");
+	delete_path(p, "images/", c.two, "");
+	test_store_close(p);
+	assert_int_equal(mkdir(busy, 0700), 0);
+	assert_int_equal(mkdir(left, 0700), 0);
+	if (mount("none", busy, "tmpfs", 0, NULL) < 0 || mkdir(two, 0700) < 0 ||
+	    mount("none", two, "tmpfs", MS_RDONLY, NULL) < 0)
+		skip();
+	test_store_open(p);
+	assert_int_equal(store_sweep(p->store, &why), -EBUSY);
+	assert_int_equal(access(one, F_OK), 0);
+	assert_int_equal(access(left, F_OK), -1);
+	assert_int_equal(umount(busy) + umount(two), 0);
+	OK(store_sweep(p->store, &e));
+	assert_int_equal(access(busy, F_OK), -1);
+	assert_int_equal(access(names, F_OK), 0);
+}
+
 #define TEST(name, f)                                                                              \
 	{                                                                                          \
 		name, f, test_store_new, test_store_delete                                         \
@@ -759,6 +792,7 @@ int main(void)
 		TEST("store: an image whose removal was interrupted before can be removed",
 		     left_by_removal),
 		TEST("store: a sweep mends files that differ from the database", sweep_mends_files),
+		TEST("store: a sweep continues after an error", sweep_continues),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
