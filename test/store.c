@@ -26,32 +26,54 @@
 	"\"config\":{\"mediaType\":\"application/vnd.oci.image.config.v1+json\","                  \
 	"\"digest\":\"%s\",\"size\":%zu},\"layers\":[]}"
 
+#define LAYERS_MAX 16
+
 /* ---- put ----------------------------------------------------------------------- */
 
-static int add_layer(struct store *s, const char *text, const char *chain, const char *diff_id,
-		     struct hw_err *e)
-{
-	AUTO(store_stage_free) struct store_stage *stage = NULL;
-	struct unpacked unpacked = { .diff_id = (char *)diff_id,
-				     .archive = 1024,
-				     .disk = 4096,
-				     .content = (int64_t)strlen(text),
-				     .inodes = 1 };
-	struct store_new_layer layer = {
-		.chain_id = chain, .unpacked = &unpacked, .blob = diff_id, .blob_size = 100
-	};
-	int r = store_layer_begin(s, &stage, e);
+/* The new layers of an image. */
+struct layers {
+	struct store_new_layer new[LAYERS_MAX];
+	struct unpacked unpacked[LAYERS_MAX];
+	char chains[LAYERS_MAX][DIGEST_TEXT], diff_ids[LAYERS_MAX][DIGEST_TEXT];
+	size_t n;
+};
 
-	if (r == 0)
-		r = file_replace(stage->dir, "root/file", text, strlen(text), 0644, 0, e);
-	if (r == 0)
-		r = file_replace(stage->dir, "recipe", text, strlen(text), 0600, 0, e);
-	layer.stage = stage;
-	return r < 0 ? r : store_layers_commit(s, &layer, 1, e);
+static void layers_done(struct layers *l)
+{
+	for (size_t i = 0; i < l->n; i++)
+		store_stage_free(l->new[i].stage);
 }
 
-static int add_layers(struct store *s, struct store_hold *hold, char **texts, struct buf *config,
-		      struct hw_err *e)
+AUTO_VALUE_DEFINE(layers_done, struct layers);
+
+static int unpack_layer(struct store *s, const char *text, const char *chain, const char *diff_id,
+			struct layers *l, struct hw_err *e)
+{
+	struct store_new_layer *new = &l->new[l->n];
+	int r = store_layer_begin(s, &new->stage, e);
+
+	if (r < 0)
+		return r;
+	memcpy(l->chains[l->n], chain, DIGEST_TEXT);
+	memcpy(l->diff_ids[l->n], diff_id, DIGEST_TEXT);
+	l->unpacked[l->n] = (struct unpacked){ .diff_id = l->diff_ids[l->n],
+					       .archive = 1024,
+					       .disk = 4096,
+					       .content = (int64_t)strlen(text),
+					       .inodes = 1 };
+	new->chain_id = l->chains[l->n];
+	new->unpacked = &l->unpacked[l->n];
+	new->blob = l->diff_ids[l->n];
+	new->blob_size = 100;
+	l->n++;
+	r = file_replace(new->stage->dir, "root/file", text, strlen(text), 0644, 0, e);
+	if (r == 0)
+		r = file_replace(new->stage->dir, "recipe", text, strlen(text), 0600, 0, e);
+	return r;
+}
+
+static int unpack_layers(struct store *s, struct store_hold *hold, char **texts, struct buf *config,
+			 struct layers *l, struct hw_err *e)
 {
 	char chain[DIGEST_TEXT] = "", below[DIGEST_TEXT] = "", diff_id[DIGEST_TEXT];
 	int r = 0;
@@ -63,8 +85,10 @@ static int add_layers(struct store *s, struct store_hold *hold, char **texts, st
 		digest_chain(i > 0 ? below : NULL, diff_id, chain);
 		buf_printf(config, "%s\"%s\"", i > 0 ? "," : "", diff_id);
 		r = store_hold_layer(hold, chain, e);
+		if (r == 0 && l->n == LAYERS_MAX)
+			r = err_text(e, -EFBIG, "more than %d new layers", LAYERS_MAX);
 		if (r == 0)
-			r = add_layer(s, texts[i], chain, diff_id, e);
+			r = unpack_layer(s, texts[i], chain, diff_id, l, e);
 		memcpy(below, chain, sizeof(below));
 	}
 	buf_puts(config, "]}}");
@@ -74,25 +98,22 @@ static int add_layers(struct store *s, struct store_hold *hold, char **texts, st
 static int put_image(struct store *s, char **args, struct hw_err *e)
 {
 	AUTO(store_hold_free) struct store_hold *hold = store_hold_new(s);
+	AUTO(layers_done) struct layers layers = { 0 };
 	AUTO(buf_done) struct buf config = { 0 };
 	autofree char *tag = str_printf("docker.io/library/%s:latest", args[0]), *manifest = NULL;
+	struct store_new_image image = { .names = (const char *const[]){ tag }, .n_names = 1 };
 	char id[1][DIGEST_TEXT];
-	int r = add_layers(s, hold, args + 1, &config, e);
+	int r = unpack_layers(s, hold, args + 1, &config, &layers, e);
 
 	if (r < 0)
 		return r;
 	digest_of(config.data, config.len, id[0]);
 	manifest = str_printf(MANIFEST, id[0], config.len);
-	return store_images_add(s,
-				&(struct store_new_image){
-					.manifest = manifest,
-					.manifest_len = strlen(manifest),
-					.config = config.data,
-					.config_len = config.len,
-					.names = (const char *const[]){ tag },
-					.n_names = 1,
-				},
-				1, id, e);
+	image.manifest = manifest;
+	image.manifest_len = strlen(manifest);
+	image.config = config.data;
+	image.config_len = config.len;
+	return store_add(s, &(struct store_addition){ layers.new, layers.n, &image, 1 }, id, e);
 }
 
 /* ---- remove, trim, recover, list -------------------------------------------------------- */

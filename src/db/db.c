@@ -24,8 +24,9 @@
 #include "base/os/thread.h"
 #include "base/str.h"
 
-#define DB_MODE 0600
-#define CACHE	"PRAGMA cache_size = -128; PRAGMA temp_store = MEMORY;"
+#define DB_MODE	   0600
+#define READ_BYTES 16384
+#define CACHE	   "PRAGMA cache_size = -128; PRAGMA temp_store = MEMORY;"
 
 /* See "checkpoints" below. Pages have 4 KiB. */
 #define CHECKPOINT_PAGES   256
@@ -458,14 +459,11 @@ static int prepare_file(const char *path, const struct db_options *options, stru
 }
 
 /* quick_check finds pages that were overwritten or cut off; unlike integrity_check it does not
- * compare indexes with their tables, which would take much longer. A page that cannot be read is
- * not damaged: then the text ends with a result code. */
+ * compare indexes with their tables, which would take much longer. */
 static int check_pages(struct db *db, struct hw_err *e)
 {
-	static const char unreadable[] = "error code=";
-	AUTO(db_query_done) struct db_query q = { 0 };
-	const char *text, *code;
-	long long n = SQLITE_CORRUPT;
+	AUTO(db_query_done) struct db_query q = { .db = db };
+	const char *text;
 	int r;
 
 	r = db_query(db, "PRAGMA quick_check(1)", DB_NO_VALUES, &q, e);
@@ -478,10 +476,6 @@ static int check_pages(struct db *db, struct hw_err *e)
 	if (str_equal(text, "ok"))
 		return 0;
 	text = strrchr(text, '\n') ? strrchr(text, '\n') + 1 : text; /* the first line is a title */
-	code = strstr(text, unreadable);
-	if (code && str_to_int64(code + strlen(unreadable), 0, INT32_MAX, &n) &&
-	    (n & 0xff) != SQLITE_CORRUPT)
-		return err_text(e, -EIO, "%s: %.256s", db->path, text);
 	return err_text(e, -EUCLEAN, "%s is damaged: %.256s", db->path, text);
 }
 
@@ -521,8 +515,8 @@ static int open_handle(struct db *db, const char *path, int flags, int busy_ms, 
 	return 0;
 }
 
-int db_open(const char *path, const struct db_options *options, struct db **ret_db,
-	    struct hw_err *e)
+static int try_open(const char *path, const struct db_options *options, struct db **ret_db,
+		    struct hw_err *e)
 {
 	AUTO(db_close) struct db *db = NULL;
 	size_t version = 0;
@@ -560,6 +554,39 @@ int db_open(const char *path, const struct db_options *options, struct db **ret_
 		return r;
 	*ret_db = take_ptr(db);
 	return 0;
+}
+
+static int read_through(const char *path, const char *suffix, struct hw_err *e)
+{
+	autofree char *name = str_printf("%s%s", path, suffix);
+	autoclose int fd = -1;
+	char room[READ_BYTES];
+	ssize_t n;
+
+	fd = open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return errno == ENOENT ? 0 : err_set(e, -errno, "open %s", name);
+	do
+		n = read(fd, room, sizeof(room));
+	while (n > 0 || (n < 0 && errno == EINTR));
+	return n < 0 ? err_set(e, -errno, "read %s", name) : 0;
+}
+
+/* SQLite reports some errors of read(), such as EIO, as SQLITE_CORRUPT, and quick_check reports all as
+ * damaged pages. So the files are read before they are called damaged. If that succeeds, the error may
+ * have been a temporary one. */
+int db_open(const char *path, const struct db_options *options, struct db **ret_db,
+	    struct hw_err *e)
+{
+	int r;
+
+	r = try_open(path, options, ret_db, e);
+	if (r != -EUCLEAN)
+		return r;
+	r = read_through(path, "", e);
+	if (r == 0)
+		r = read_through(path, "-wal", e);
+	return r < 0 ? r : try_open(path, options, ret_db, e);
 }
 
 int db_open_reader(struct db *first, int busy_ms, struct db **ret_db, struct hw_err *e)

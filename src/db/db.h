@@ -43,8 +43,8 @@ struct db_options {
 };
 
 /* Opens a database, creating it with mode 0600 if needed, and migrates its schema.
- * Return: 0; -ENODATA: see must_exist; -ENOTSUP, with the file unchanged, if its schema is newer than the last migration;
- * -EUCLEAN if the file is damaged or not a database */
+ * Return: 0; -ENODATA: see must_exist; -ENOTSUP, with the file unchanged, if its schema is newer than
+ * the last migration; -EUCLEAN if the file can be read, but is damaged or not a database */
 int db_open(const char *path, const struct db_options *options, struct db **ret_db,
 	    struct hw_err *e);
 /* Opens a second handle of an open database, for reading in another thread. Close it before the

@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -335,7 +336,8 @@ static void no_space(void **state)
 }
 
 /* After a SIGKILL the database has all committed changes and no others. */
-static void killed_writer(void **state)
+/* Its first change is committed, but only in the log; the second one is not committed. */
+static void kill_writer(void **state)
 {
 	struct db *db;
 	struct hw_err e;
@@ -351,6 +353,13 @@ static void killed_writer(void **state)
 		kill(getpid(), SIGKILL);
 	}
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static void killed_writer(void **state)
+{
+	struct db *db;
+
+	kill_writer(state);
 	db = open_db(state, &options_v1);
 	assert_int_equal(get_int(db, "SELECT count(*) FROM t"), 1);
 	db_close(db);
@@ -672,6 +681,93 @@ static void damaged_page(void **state)
 	db_close(open_db(state, &options_v1)); /* not noticed without the check */
 }
 
+#define READS 4 /* SQLite makes more than this number, of each file */
+
+/* Reads of this file fail, those of SQLite and all others. */
+static struct {
+	dev_t device;
+	ino_t inode;
+	int skipped; /* number of reads that succeed before */
+	int left;    /* number of reads that fail; -1: all */
+} unreadable;
+
+static bool read_fails(int fd)
+{
+	struct stat st;
+
+	if (unreadable.left == 0 || fstat(fd, &st) < 0 || st.st_ino != unreadable.inode ||
+	    st.st_dev != unreadable.device)
+		return false;
+	if (unreadable.skipped-- > 0)
+		return false;
+	unreadable.left -= unreadable.left > 0;
+	errno = EIO;
+	return true;
+}
+
+/* Replaces the function of the C library. */
+ssize_t read(int fd, void *data, size_t len)
+{
+	return read_fails(fd) ? -1 : syscall(SYS_read, fd, data, len);
+}
+
+static ssize_t fail_pread(int fd, void *data, size_t len, off_t offset)
+{
+	return read_fails(fd) ? -1 : pread(fd, data, len, offset);
+}
+
+static void set_pread(sqlite3_syscall_ptr f)
+{
+	sqlite3_vfs *vfs = sqlite3_vfs_find(NULL);
+
+	assert_int_equal(vfs->xSetSystemCall(vfs, "pread", f), SQLITE_OK);
+	assert_int_equal(vfs->xSetSystemCall(vfs, "pread64", f), SQLITE_OK);
+}
+
+static int read_error_teardown(void **state)
+{
+	set_pread(NULL);
+	unreadable.left = 0;
+	return fixture_teardown(state);
+}
+
+/* SQLite reports an unreadable page of the log as SQLITE_CORRUPT. The check reports those of the
+ * database, except the first, which is also read before. */
+static void read_errors(void **state)
+{
+	struct db_fixture *p = *state;
+	struct db_options options = options_v1;
+	autofree char *log = str_printf("%s-wal", p->path);
+	const char *const files[] = { p->path, log };
+	struct db *db = NULL;
+	struct hw_err e;
+	struct stat st;
+
+	options.check = true;
+	db = open_db(state, &options);
+	commit_many(db, 20);
+	db_close(take_ptr(db)); /* so the database has pages that are not in the log */
+	kill_writer(state);
+	set_pread((sqlite3_syscall_ptr)fail_pread);
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		assert_int_equal(stat(files[i], &st), 0);
+		unreadable.device = st.st_dev;
+		unreadable.inode = st.st_ino;
+		unreadable.left = -1;
+		for (int skipped = 0; skipped < READS; skipped++) {
+			unreadable.skipped = skipped;
+			assert_int_equal(db_open(p->path, &options, &db, &e), -EIO);
+			assert_non_null(strstr(e.msg, p->path));
+		}
+	}
+	unreadable.skipped = 0;
+	unreadable.left = 1; /* it passes, so the second attempt succeeds */
+	db = open_db(state, &options_v1);
+	assert_int_equal(unreadable.left, 0);
+	assert_int_equal(get_int(db, "SELECT count(*) FROM t"), 21);
+	db_close(db);
+}
+
 #define TEST(name, f)                                                                              \
 	{                                                                                          \
 		name, f, fixture_setup, fixture_teardown                                           \
@@ -698,6 +794,8 @@ int main(void)
 		TEST("db: a file that is not a database is rejected", not_a_database),
 		TEST("db: a file without a schema is rejected if it must exist", missing_schema),
 		TEST("db: damage in the middle of a file is found by the check", damaged_page),
+		{ "db: a file that cannot be read is not reported as damaged", read_errors,
+		  fixture_setup, read_error_teardown },
 		TEST("db: while another handle writes, a writer times out and a reader succeeds",
 		     another_handle_writes),
 		TEST("db: a write to a full disk fails, and committed rows are kept", no_space),

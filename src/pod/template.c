@@ -177,7 +177,7 @@ static int render_block(struct renderer *t, const struct template_scope *scope, 
 			enum block_end *ret_end, struct hw_err *e);
 
 /* Renders a block and the block after its {{else}}, if any. Only one of them produces output: the
- * first block if @first is true. */
+ * first block if @first is true. The second one is outside a range. */
 static int render_choice(struct renderer *t, const struct template_scope *scope, bool quiet,
 			 bool first, struct hw_err *e)
 {
@@ -186,7 +186,7 @@ static int render_choice(struct renderer *t, const struct template_scope *scope,
 
 	r = render_block(t, scope, quiet || !first, &end, e);
 	if (r == 0 && end == AT_ELSE)
-		r = render_block(t, scope, quiet || first, &end, e);
+		r = render_block(t, scope->up, quiet || first, &end, e);
 	if (r == 0 && end != AT_END)
 		return fail_at(t, t->at, "missing {{end}}", e);
 	return r;
@@ -213,7 +213,7 @@ static bool parse_range(const struct hw_strings *words, struct template_scope *s
 }
 
 static int render_range(struct renderer *t, const struct hw_strings *words,
-			struct template_scope *scope, bool quiet, struct hw_err *e)
+			struct template_scope *scope, bool quiet, const char *at, struct hw_err *e)
 {
 	const char *body = t->at;
 	struct template_value value;
@@ -221,7 +221,7 @@ static int render_range(struct renderer *t, const struct hw_strings *words,
 
 	if ((words->n != 2 && words->n != 4 && words->n != 6) || !parse_range(words, scope) ||
 	    !find_value(t, scope->up, words->v[words->n - 1], &value) || !value.list)
-		return fail_at(t, body, "range: expected a list", e);
+		return fail_at(t, at, "range: expected a list", e);
 	for (size_t i = 0; r == 0 && !quiet && i < value.list->n; i++) {
 		scope->index = i;
 		scope->value = value.list->v[i];
@@ -268,12 +268,12 @@ static int execute_action(struct renderer *t, const struct template_scope *scope
 	if (t->depth >= DEPTH_MAX)
 		return fail_at(t, at, "blocks nested too deeply", e);
 	if (words->n > 0 && str_equal(words->v[0], "range"))
-		return render_range(t, words, &inner, quiet, e);
+		return render_range(t, words, &inner, quiet, at, e);
 	if (words->n == 0 || !str_equal(words->v[0], "if"))
 		return fail_at(t, at, "expected a name, range, if, else or end between {{ and }}",
 			       e);
 	if (words->n != 2 || !find_value(t, scope, words->v[1], &value))
-		return fail_at(t, t->at, "if: unknown value", e);
+		return fail_at(t, at, "if: unknown value", e);
 	return render_choice(t, &inner, quiet, is_true(&value), e);
 }
 

@@ -61,6 +61,11 @@ static void valid_templates(void **state)
 	expect_output("{{range $i,$r:=.Routes}}{{$i}}={{$r}};{{end}}", 2, "0=0.0.0.0/0;1=::/0;");
 	expect_output("{{range .Routes}}x{{else}}none{{end}}.", 0, "none.");
 	expect_output("{{range .Routes}}x{{else}}none{{end}}.", 2, "xx.");
+	/* {{else}} is outside the range */
+	expect_output("{{range .Routes}}x{{else}}none{{.PodCIDR}}{{end}}.", 0, "none.");
+	expect_output("{{range .Routes}}x{{else}}none{{.PodCIDR}}{{end}}.", 2, "xx.");
+	expect_output("{{range .Routes}}{{range $.Routes}}x{{else}}{{.}}{{end}}{{end}}.", 2,
+		      "xxxx.");
 	expect_output("{{if .PodCIDR}}yes{{else}}no{{end}}{{if .Routes}}!{{end}}", 0, "no");
 	expect_output("{{if .PodCIDR}}yes{{else}}no{{end}}{{if .Routes}}!{{end}}", 1, "yes!");
 	expect_output("a \n{{- /* words */ -}}\n b{{/* more */}}", 1, "ab");
@@ -81,10 +86,14 @@ static void invalid_templates(void **state)
 	expect_error("{{$x}}", "line 1: {{$x}}: unknown value");
 	expect_error("{{.Routes}}", "line 1: {{.Routes}}: cannot output a list");
 	expect_error("{{range .PodCIDR}}{{end}}", "line 1: range: expected a list");
+	expect_error("\n{{range\n.PodCIDR}}{{end}}", "line 2: range: expected a list");
+	expect_error("{{range $r := .Routes}}{{else}}{{$r}}{{end}}",
+		     "line 1: {{$r}}: unknown value");
 	expect_error("{{range .Routes}}", "line 1: missing {{end}}");
 	expect_error("{{end}}", "line 1: unexpected {{end}} or {{else}}");
 	expect_error("{{if .Routes}}{{else}}{{else}}{{end}}", "line 1: missing {{end}}");
 	expect_error("{{if .Nothing}}{{end}}", "line 1: if: unknown value");
+	expect_error("{{if\n.Nothing}}{{end}}", "line 1: if: unknown value");
 	expect_error("{{printf \"%s\" .PodCIDR}}",
 		     "line 1: expected a name, range, if, else or end between {{ and }}");
 	expect_error("{{}}", "line 1: expected a name, range, if, else or end between {{ and }}");

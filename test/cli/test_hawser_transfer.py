@@ -95,6 +95,8 @@ def test_the_hint_for_a_full_disk_says_to_free_disk_space(runtime):
                        ("call queue full", "try again later")):
         status, _, errors = runtime.run("pull", "app:1")
         assert status == 1 and hint in errors.splitlines()[-1]
+    text = "message too large: 17000000 bytes, limit 16777216"  # it does not help to try again
+    assert "hint" not in runtime.run("pull", "app:1")[2]
 
 
 def test_a_pull_without_an_image_id_in_the_response_fails(runtime):
@@ -347,6 +349,19 @@ def test_verify_lists_each_layer_and_fails_if_one_is_damaged(runtime):
     assert "111111111111  unknown  " in text
 
 
+def test_verify_prints_the_layers_before_an_error(runtime):
+    def serve(request, context):
+        yield message((1, ID), (2, "sha256:" + "0" * 64), (3, 1))
+        fail(context, "UNAVAILABLE", "no such host")
+    runtime.methods["Verify"] = serve
+    status, text, errors = runtime.run("image", "verify", "--repair")
+    assert status == 1 and "no such host" in errors
+    assert text.endswith("1 layers, 1 damaged, 0 repaired\n")
+    status, text, errors = runtime.run("--json", "image", "verify", "--repair")
+    assert status == 1 and json.loads(text)["layers"][0]["state"] == "DAMAGED"
+    assert "no such host" in errors
+
+
 # ---- image recover -----------------------------------------------------------------------------
 
 def serve_recover(runtime, *answer):
@@ -368,9 +383,10 @@ def test_recover_says_if_nothing_was_lost_or_if_names_are_not_known(runtime):
     serve_recover(runtime)
     assert runtime.run("image", "recover") == (
         0, "nothing to recover: the database of the image store is complete\n", "")
-    serve_recover(runtime, (1, 1), (4, 7))
+    serve_recover(runtime, (1, 1), (4, 7), (6, "/var/lib/hawser/unrecovered"))
     status, text, errors = runtime.run("image", "recover")
     assert (status, errors) == (0, "") and text == (
         "0 images and 0 layers recovered\n"
-        "7 layers removed: an older version stored them without the files that are needed to recover them\n"
+        "7 layers not recovered: the files that are needed for it are missing or damaged\n"
+        "what could not be recovered was moved, and can be deleted: /var/lib/hawser/unrecovered\n"
         "the names of their images are not known: pull the images that this node needs\n")

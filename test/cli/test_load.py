@@ -364,12 +364,12 @@ def test_a_truncated_member_of_huge_size_is_refused(daemon):
 
 def test_an_archive_with_too_many_members_is_refused(daemon):
     data = b"".join(member("m%d" % i) for i in range(16385)) + END
-    assert "more than 16384 members" in daemon.refuses(data, "RESOURCE_EXHAUSTED")
+    assert "more than 16384 members" in daemon.refuses(data, "FAILED_PRECONDITION")
 
 
 def test_a_document_that_is_too_large_is_refused(daemon):
     data = tar(LAYOUT, ("index.json", bytes(5 << 20)))
-    assert "index.json is too large: 5242880 bytes" in daemon.refuses(data, "RESOURCE_EXHAUSTED")
+    assert "index.json is too large: 5242880 bytes" in daemon.refuses(data, "FAILED_PRECONDITION")
 
 
 def test_if_one_image_is_invalid_no_image_is_loaded(daemon):

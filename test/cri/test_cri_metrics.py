@@ -11,6 +11,8 @@ import stat
 import pytest
 
 pytest.importorskip("grpc", reason="python3-grpcio is not installed")
+from hawsercli import hawser
+from http2 import ACK, END_HEADERS, HEADERS, PREFACE, SETTINGS, frame, request_headers
 from program import UnixHTTP, get, make, with_status  # noqa: F401, a fixture
 from waiting import LONG, wait_until
 
@@ -40,6 +42,29 @@ def test_idle_connections_do_not_lock_out_a_client(make, tmp_path):
     assert found["hawser_cri_idle_connections_closed_total"] >= 45 and found["hawser_cri_connections_refused_total"] == 0
     assert d.log().count("too many connections action=") == 1
     for s in idle:
+        s.close()
+
+
+def test_a_connection_is_refused_if_all_others_are_in_use(make, tmp_path):
+    path = str(tmp_path / "metrics")
+    d = make("--metrics-address", "unix:" + path).start()
+    call = request_headers("/runtime.v1.RuntimeService/Version")
+    busy = [socket.socket(socket.AF_UNIX) for _ in range(256)]
+    for s in busy:
+        s.settimeout(LONG)
+        s.connect(str(d.socket))
+        s.sendall(PREFACE + frame(SETTINGS, 0, 0, b"") + frame(HEADERS, END_HEADERS, 1, call))  # its message never comes
+        received = b""
+        while frame(SETTINGS, ACK, 0, b"") not in received:  # then the call has begun, too
+            received += s.recv(1 << 12)
+    status, _, errors = hawser("--runtime", "unix:" + str(d.socket), "version")
+    assert status == 1 and "too many connections: limit 256, none is idle" in errors
+    found = values(get(UnixHTTP(path))[2])
+    assert found["hawser_cri_connections_refused_total"] >= 1 and found["hawser_cri_idle_connections_closed_total"] == 0
+    assert d.log().count('too many connections action="refused a new one"') == 1
+    busy.pop().close()
+    wait_until(lambda: d.call("Version")[0] == 0)
+    for s in busy:
         s.close()
 
 

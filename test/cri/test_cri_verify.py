@@ -14,13 +14,14 @@ from layers import END, member
 from waiting import LONG
 
 
-def verify(d, *names, repair=False):
-    """Returns [(diff ID, state, damaged)] in the order of the responses."""
+def verify(d, *names, repair=False, results=None):
+    """Returns [(diff ID, state, damaged)] in the order of the responses; `results` has them also after an error."""
     request = b"".join(field(1, n) for n in names) + (b"\x10\x01" if repair else b"")
+    results = [] if results is None else results
     with d.dial() as channel:
-        stream = channel.unary_stream("/hawser.v1.Images/Verify")
-        messages = [fields_of(m) for m in stream(request, timeout=LONG)]
-    return [(m.get(2, ""), m.get(3, 0), m.get(6, "")) for m in messages]
+        for m in map(fields_of, channel.unary_stream("/hawser.v1.Images/Verify")(request, timeout=LONG)):
+            results.append((m.get(2, ""), m.get(3, 0), m.get(6, "")))
+    return results
 
 
 GOOD, DAMAGED, REPAIRED, NOT_CHECKED = range(4)
@@ -83,6 +84,24 @@ def test_a_failed_repair_removes_nothing(daemon, server):
     assert images(daemon) == before and leftovers(daemon) == []
 
 
+def test_an_image_that_cannot_be_repaired_does_not_stop_the_repair_of_others(daemon, server):
+    broken = [Image([member(name, data=name.encode()) + END]) for name in ("one", "two", "three")]
+    for i, image in enumerate(broken):
+        server.add(image, "tag%d" % i)
+        assert pull(daemon, "%s/app:tag%d" % (server.host, i))[0] == 0
+    for name in ("one", "two", "three"):
+        file_of(daemon, name).write_bytes(b"damaged")
+    lost = broken[1]
+    del server.blobs[digest(lost.packed[0])]
+    results = []
+    with pytest.raises(grpc.RpcError) as caught:
+        verify(daemon, *("%s/app:tag%d" % (server.host, i) for i in range(3)), repair=True, results=results)
+    assert digest(lost.packed[0]) in caught.value.details()
+    assert [m[:2] for m in results] == [(broken[0].diff_ids[0], REPAIRED), (lost.diff_ids[0], DAMAGED),
+                                        (broken[2].diff_ids[0], REPAIRED)]
+    assert file_of(daemon, "three").read_bytes() == b"three"
+
+
 def test_repair_fetches_a_missing_layer_again(daemon, server):
     image = image_with()
     server.add(image)
@@ -95,8 +114,8 @@ def test_repair_fetches_a_missing_layer_again(daemon, server):
     repository = server.host + NAME.split(":")[0]
     for name in (server.host + NAME, "%s@%s" % (repository, digest(image.manifest)), digest(image.config), digest(image.config)[7:19],
                  "%s%s@%s" % (server.host, NAME, digest(image.manifest))):
-        assert [m[1] for m in verify(daemon, name)] == [DAMAGED]
-    assert [m[1] for m in verify(daemon, server.host + NAME, repair=True)] == [REPAIRED] * 2
+        assert [m[1] for m in verify(daemon, name)] == [DAMAGED, GOOD]
+    assert [m[1] for m in verify(daemon, server.host + NAME, repair=True)] == [GOOD, REPAIRED]
     assert daemon.call("ImageStatus", spec(server.host + NAME))[1]["image.id"]
 
 

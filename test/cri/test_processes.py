@@ -65,24 +65,24 @@ def user_of(pid):
 
 # ---- user of the fetcher -----------------------------------------------------------------------
 
-def has_entry(uid):
-    with contextlib.suppress(KeyError):
-        return bool(pwd.getpwuid(uid))
-    return False
-
-
-def test_the_fetcher_has_a_user_id_without_an_entry_in_passwd(server, tmp_path):
-    with open("/etc/passwd", "a", encoding="ascii") as passwd:
+def test_the_fetcher_has_a_user_id_that_no_user_or_group_has(server, tmp_path):
+    with open("/etc/passwd", "a", encoding="ascii") as passwd, open("/etc/group", "a", encoding="ascii") as group:
         passwd.write("taken:x:61184:61184::/:/bin/false\n")
+        group.write("taken:x:61185:\n")
     with pulling(tmp_path, server) as pids:
-        uid = user_of(pids[FETCHER])
-        assert 61184 < uid <= 65519 and not has_entry(uid)
+        assert user_of(pids[FETCHER]) == 61186
 
 
-def test_the_fetcher_has_the_configured_user_id(server, tmp_path):
-    with pulling(tmp_path, server, config="fetch-uid: %d\n" % FETCH_UID) as pids:
-        assert user_of(pids[FETCHER]) == FETCH_UID
-        assert status_of(pids[FETCHER])["Groups"].strip() == ""
+def test_the_fetcher_has_the_configured_user_id_and_no_groups(server, tmp_path):
+    groups = os.getgroups()
+    os.setgroups([61000])  # the daemon inherits it
+    try:
+        with pulling(tmp_path, server, config="fetch-uid: %d\n" % FETCH_UID) as pids:
+            assert status_of(pids[DAEMON])["Groups"].split() == ["61000"]
+            assert user_of(pids[FETCHER]) == FETCH_UID
+            assert status_of(pids[FETCHER])["Groups"].split() == []
+    finally:
+        os.setgroups(groups)
 
 
 # ---- environment ---------------------------------------------------------------------------------

@@ -152,14 +152,18 @@ def test_a_pull_before_the_recovery_fetches_no_layer_that_exists(node, app, serv
     assert answer["needed"] and names(node) == [server.host + "/app:other"]
 
 
-def test_what_cannot_be_recovered_is_listed_and_logged(node, app, server):
+def test_what_cannot_be_recovered_is_kept_listed_and_logged(node, app, server):
     def lose_files(root):
         shutil.rmtree(node.layer("lower"))
+        (node.layer("upper") / "layer").write_text("{}")
         delete_database(root)
     name = server.host + "/app:latest"
     lose_database(node, lose_files)
     answer = json.loads(node.run("--json", "image", "recover")[1])
     assert name in answer["missing"] and len(answer["images"]) == 1
+    assert answer["unknownLayers"] == 1 and answer["unrecovered"] == str(node.root / "unrecovered")
+    (kept,) = (node.root / "unrecovered").iterdir()
+    assert (kept / "root/upper").read_bytes() == b"upper"
     node.daemon.logged("image could not be recovered: pull it again")
     node.pull(name)
     assert len(names(node)) == 2 and set(node.verify().values()) == {"GOOD"}

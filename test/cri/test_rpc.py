@@ -22,6 +22,7 @@ import time
 
 import pytest
 
+from http2 import PREFACE, frame, request_headers
 from waiting import LONG, wait_until, wait_until_steady
 
 grpc = pytest.importorskip("grpc", reason="python3-grpcio is not installed")
@@ -324,33 +325,15 @@ def test_our_client_reports_a_missing_socket(tmp_path):
 
 # ---- malformed and excessive frames --------------------------------------------------------
 
-PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-
-
-def frame(kind, flags, stream, payload):
-    return (struct.pack(">I", len(payload))[1:] + bytes([kind, flags])
-            + struct.pack(">I", stream) + payload)
-
-
-def field(name, value):
-    return b"\0" + bytes([len(name)]) + name + bytes([len(value)]) + value
-
-
-def request_headers(method):
-    return b"".join(field(*f) for f in [
-        (b":method", b"POST"), (b":scheme", b"http"), (b":path", SERVICE.encode() + method),
-        (b":authority", b"x"), (b"content-type", b"application/grpc"), (b"te", b"trailers")])
-
-
 def conversation(r):
     """Frames of a client: calls, and frames that interfere with them."""
     out = [frame(4, 0, 0, b"")]
     for i in range(r.randint(1, 8)):
         stream = 2 * i + 1
-        method = r.choice([b"Echo", b"Sleep", b"Count", b"Sum", b"Chat", b"Fail", b"None"])
+        method = r.choice(["Echo", "Sleep", "Count", "Sum", "Chat", "Fail", "None"])
         text = r.choice([b"5 x", b"100 100000", b"1", b"x" * r.randint(0, 3000)])
         message = b"\0" + struct.pack(">I", len(text)) + text
-        out.append(frame(1, 4, stream, request_headers(method)))
+        out.append(frame(1, 4, stream, request_headers(SERVICE + method)))
         out.append(frame(0, r.randint(0, 1), stream, message[:r.choice([len(message), 3, 7])]))
         out.append(r.choice([b"", frame(3, 0, stream, struct.pack(">I", 8)),
                              frame(6, 0, 0, b"p" * 8),
@@ -412,7 +395,7 @@ def test_a_flood_of_resets_closes_the_connection(server, channel):
         s.sendall(PREFACE + frame(4, 0, 0, b""))
         try:
             for i in range(5000):
-                s.sendall(frame(1, 5, 2 * i + 1, request_headers(b"Echo"))
+                s.sendall(frame(1, 5, 2 * i + 1, request_headers(SERVICE + "Echo"))
                           + frame(3, 0, 2 * i + 1, struct.pack(">I", 8)))
             while s.recv(1 << 16):
                 pass
@@ -429,7 +412,7 @@ def test_the_server_stops_reading_from_a_client_that_does_not_read(server, chann
         s.sendall(PREFACE + frame(4, 0, 0, b""))
         with pytest.raises(TimeoutError):
             for i in range(500000):
-                s.sendall(frame(1, 5, 2 * i + 1, request_headers(b"Sleep")))
+                s.sendall(frame(1, 5, 2 * i + 1, request_headers(SERVICE + "Sleep")))
         assert unary(channel, "Echo", b"x") == b"x"
 
 
@@ -455,7 +438,7 @@ def test_the_server_limits_the_responses_that_it_buffers(server, channel):
         with concurrent.futures.ThreadPoolExecutor(1) as reader:
             flags = reader.submit(headers_of, s, 100)
             for stream in range(1, 200, 2):
-                s.sendall(frame(1, 4, stream, request_headers(b"Echo")) + b"".join(
+                s.sendall(frame(1, 4, stream, request_headers(SERVICE + "Echo")) + b"".join(
                     frame(0, part is parts[-1], stream, part) for part in parts))
             refused = [f & 1 for f in flags.result(LONG)]
         assert 36 <= sum(refused) < 100

@@ -82,9 +82,11 @@ def test_every_process_of_a_pull_has_a_seccomp_filter(name, stalled):
 class NameServer:
     """Answers every DNS question for an IPv4 address with 127.0.0.1."""
 
+    ADDRESS = "127.0.0.2"  # the C library uses 127.0.0.1 if it cannot read resolv.conf
+
     def __init__(self):
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self.socket.bind(("127.0.0.1", 53))
+        self.socket.bind((self.ADDRESS, 53))
         self.asked = []
         threading.Thread(target=self.serve, daemon=True).start()
 
@@ -102,7 +104,7 @@ class NameServer:
 
 def test_a_registry_is_found_by_name(server, tmp_path):
     names = NameServer()
-    pathlib.Path("/etc/resolv.conf").write_text("nameserver 127.0.0.1\n")
+    pathlib.Path("/etc/resolv.conf").write_text("nameserver %s\n" % NameServer.ADDRESS)
     server.add(Image())
     host = "registry.example:%s" % server.host.rpartition(":")[2]
     result = Puller(tmp_path, plain_http=[host]).pull(host + "/app:latest")

@@ -3,12 +3,13 @@
 test_store.py - the image store syncs to disk in the right order
 
 What:  killing a process does not reveal a missing sync, so the tests check the order in a trace of
-       the system calls: a layer is synced before it is renamed into place, the files of an image are
-       synced before its row is written, and all changes are on disk before success is reported.
+       the system calls: a layer is synced before it is renamed into place, and so are the files
+       of an image, its row is synced before they are renamed, and all changes are on disk before success is reported.
 How:   strace of test/store, and of a whole pull with test/pull; find_violations() has the rules. To
        prove that it detects a missing sync, strace suppresses each sync in turn: the call returns
        success without being executed.
 """
+import json
 import os
 import pathlib
 import re
@@ -18,6 +19,7 @@ import subprocess
 import pytest
 
 from fetching import FETCH, Image
+from layers import END, member
 
 PULL = os.environ.get("HAWSER_BUILD", "build") + "/test/pull"
 STORE = os.environ.get("HAWSER_BUILD", "build") + "/test/store"
@@ -146,6 +148,13 @@ def renames(calls, root, directory="layers"):
     return [i for i, call in enumerate(calls) if (call.published(root) or ("", ""))[1] == directory]
 
 
+def unsynced(calls, root, stage):
+    """The files in a stage of an image, and their directory, that were not synced."""
+    inside = "%s/tmp/%s/root" % (root, stage)
+    written = {c.path() for c in calls if c.name == "openat" and c.changes() and c.path().startswith(inside)}
+    return {inside, *written} - {c.paths[0] for c in calls if c.name == "fsync"}
+
+
 def find_violations(text, root):
     """Violations of the order of syncs in a trace."""
     calls = parse(text)
@@ -162,9 +171,15 @@ def find_violations(text, root):
         if not any(c.name == "fsync" and c.paths == ["%s/layers" % root] for c in calls[i:row]):
             wrong.append("row written before layers/ was synced")
     for i in renames(calls, root, "images"):
-        row = next(k for k in range(i, end) if calls[k].path() == log and calls[k].changes())
-        if not any(c.name == "syncfs" for c in calls[i:row]):
-            wrong.append("row written before the files of the image were synced")
+        stage, _ = calls[i].published(root)
+        last = max(k for k in range(i) if stages[k] == stage)
+        if not any(c.name == "syncfs" for c in calls[last:i]) and unsynced(calls[:i], root, stage):
+            wrong.append("files of an image renamed before they were synced")
+        row = max(k for k in range(i) if calls[k].path() == log and calls[k].changes())
+        if not any(c.name in SYNCS and c.paths == [log] for c in calls[row:i]):
+            wrong.append("files of an image renamed before its row was synced")
+        if not any(c.name == "fsync" and c.paths == ["%s/images" % root] for c in calls[i:end]):
+            wrong.append("success reported before images/ was synced")
     rows = [k for k in range(end) if calls[k].path() == log and calls[k].changes()]
     if not any(c.name in SYNCS and c.paths == [log] for c in calls[max(rows):end]):
         wrong.append("success reported before the rows were synced")
@@ -191,21 +206,19 @@ def test_layers_are_synced_before_they_are_renamed(root):
     assert find_violations(text, root) == []
 
 
-def test_a_removal_syncs_the_database_before_it_moves_layers(root):
+def test_a_removal_moves_the_files_of_the_image_then_syncs_the_database_then_moves_layers(root):
     subprocess.run([STORE, str(root), *PUT], check=True, stdout=subprocess.DEVNULL)
     text = trace(root, STORE, str(root), "remove", "new")
     calls = parse(text)
     log = "%s/images.db-wal" % root
     assert find_violations(text, root) == []
-    moved = [i for i, c in enumerate(calls)
-             if c.name == "renameat" and c.paths[1] == "%s/gone" % root]
-    assert len(moved) == 3  # the files of the image, and two layers
-    before = calls[:moved[0]]
-    last = max(i for i, c in enumerate(before) if c.path() == log and c.changes())
-    assert any(c.name in SYNCS and c.paths == [log] for c in before[last:])
-    marked = next(i for i, c in enumerate(calls) if c.name == "renameat" and c.names[-1].endswith(".removed"))
-    row = next(i for i in range(marked, last + 1) if calls[i].path() == log and calls[i].changes())
-    assert any(c.name == "fsync" and c.paths == ["%s/images" % root] for c in calls[marked:row])
+    files, *layers = [i for i, c in enumerate(calls)
+                      if c.name == "renameat" and c.paths[1] == "%s/gone" % root]
+    assert [os.path.relpath(calls[i].paths[0], root) for i in (files, *layers)] == ["images", "layers", "layers"]
+    rows = [i for i in range(layers[0]) if calls[i].path() == log and calls[i].changes()]
+    assert any(c.name in SYNCS and c.paths == [log] for c in calls[rows[-1]:layers[0]])
+    first = next(i for i in rows if i > files)
+    assert any(c.name == "fsync" and c.paths == ["%s/images" % root] for c in calls[files:first])
 
 
 def syncs_of(calls, root):
@@ -223,7 +236,8 @@ def test_a_suppressed_sync_is_detected(root, tmp_path):
     copy = tmp_path / "copy"
     shutil.copytree(root, copy)
     syncs = list(syncs_of(parse(put(root)), root))
-    assert {what for _, _, what in syncs} >= {"tmp", "layers", "images.db-wal"}
+    checked = {"tmp", "layers", "images", "images.db-wal"}
+    assert {what for _, _, what in syncs} >= checked
     detected = set()
     for name, number, what in syncs:
         again = tmp_path / "again"
@@ -232,8 +246,8 @@ def test_a_suppressed_sync_is_detected(root, tmp_path):
         if find_violations(put(again, inject=(name, number)), again):
             detected.add(what)
         else:  # only the last of SQLite's own syncs is checked
-            assert what not in ("tmp", "layers"), "suppressed %s %d was not detected" % (name, number)
-    assert detected == {"tmp", "layers", "images.db-wal"}
+            assert what not in ("tmp", "layers", "images"), "suppressed %s %d was not detected" % (name, number)
+    assert detected == checked
 
 
 def pull(root, host, inject=None):
@@ -252,4 +266,30 @@ def test_a_pull_syncs_layers_before_they_are_renamed(root, registry):
 def test_a_pull_without_syncfs_is_detected(root, registry):
     text = pull(root, registry.host, inject=("syncfs", "1+"))
     assert find_violations(text, root) == (2 * ["layer renamed before it was synced"]
-                                           + ["row written before the files of the image were synced"])
+                                           + ["files of an image renamed before they were synced"])
+
+
+def syncs_of_pulls(root, host, *tags):
+    """Pull several tags, one after the other. Return: for each the syncs: calls and what they sync"""
+    commands = "".join("pull %d %s/image:%s\njoin %d\n" % (i, host, tag, i) for i, tag in enumerate(tags))
+    calls = parse(trace(root, PULL, "--plain-http", host, str(root), FETCH, commands=commands))
+    ends = [i for i, c in enumerate(calls) if c.name == "write" and re.search(r', "\d ok ', c.args)]
+    assert len(ends) == len(tags)
+    return [[(c.name, os.path.relpath(c.paths[0], root).split("/")[0]) for c in calls[start:end] if c.name in SYNCS]
+            for start, end in zip([0, *ends], ends)]
+
+
+def test_a_pull_syncs_no_more_than_is_needed(root, registry):
+    layers = [member(name, data=name.encode()) + END for name in ("lower", "upper")]
+    config = {**json.loads(Image(layers).config), "author": "me"}
+    registry.add(Image(layers), "new")
+    registry.add(Image(layers), "name")
+    registry.add(Image(layers, config=json.dumps(config).encode()), "config")
+    # after the first pull the log of the database exists
+    _, new, name, config, again = syncs_of_pulls(root, registry.host, "latest", "new", "name", "config", "new")
+    rows = ("fdatasync", "images.db-wal")
+    assert new == [("syncfs", "tmp"), ("fsync", "layers"), rows, ("fsync", "images")]
+    assert name == [rows, ("fsync", "images"), ("fsync", "images")]  # the file with the names, and its directory
+    # without new layers, nothing is synced that other programs write: three files, their directory, images/
+    assert config == [("fsync", "tmp")] * 4 + [rows, ("fsync", "images")]
+    assert again == []

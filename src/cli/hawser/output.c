@@ -36,8 +36,8 @@ static const struct hint {
 	enum error_source source;
 	int code;		       /* errno for ERROR_CONNECT, else gRPC status code */
 	const struct command *command; /* NULL: any */
-	const char *text;
-	const char *words; /* only for messages with these words; NULL: any */
+	const char *text;	       /* NULL: no hint helps */
+	const char *words;	       /* only for messages with these words; NULL: any */
 } hints[] = {
 	{ ERROR_CONNECT, ENOENT, NULL,
 	  "is hawser-cri running? Use --runtime unix:PATH for the socket of another runtime" },
@@ -66,6 +66,7 @@ static const struct hint {
 	{ ERROR_CALL, STATUS_RESOURCE_EXHAUSTED, NULL,
 	  "free disk space on the file system of the images, for example with \"hawser rmi\"",
 	  API_DISK_FULL },
+	{ ERROR_CALL, STATUS_RESOURCE_EXHAUSTED, NULL, NULL, "too large" }, /* a message */
 	{ ERROR_CALL, STATUS_RESOURCE_EXHAUSTED, NULL,
 	  "the runtime is busy or short of resources: try again later" },
 };

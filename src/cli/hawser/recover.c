@@ -35,9 +35,12 @@ static void print_recovery(const Hawser__V1__RecoverResponse *r)
 	printf("%zu images and %llu layers recovered\n", r->n_images,
 	       (unsigned long long)r->layers);
 	if (r->unknown_layers > 0)
-		printf("%llu layers removed: an older version stored them without the files that "
-		       "are needed to recover them\n",
+		printf("%llu layers not recovered: the files that are needed for it are missing or "
+		       "damaged\n",
 		       (unsigned long long)r->unknown_layers);
+	if (*r->unrecovered)
+		print_cleaned("what could not be recovered was moved, and can be deleted: ",
+			      r->unrecovered);
 	for (size_t i = 0; i < r->n_missing; i++)
 		print_cleaned(i == 0 ? "to be pulled again:\n  " : "  ", r->missing[i]);
 	if (r->unknown_layers > 0 && r->n_missing == 0)

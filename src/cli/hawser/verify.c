@@ -3,7 +3,8 @@
  * cli/hawser/verify.c - image verify: verify the stored files of images
  *
  * How:   hawser.v1's Verify reports each layer as soon as it has been read.
- * Rules: the exit status is 1 if a layer is still damaged at the end.
+ * Rules: the exit status is 1 if a layer is still damaged at the end, or if an image could not be
+ *        verified or repaired; the others are verified nevertheless.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -88,7 +89,7 @@ static int run_verify(struct cli *cli, char **args, struct hw_err *e)
 
 	value_set(all, "layers", totals.list);
 	r = verify_images(cli, args, &totals, e);
-	if (r < 0)
+	if (r < 0 && totals.layers == 0)
 		return r;
 	if (cli->json) {
 		print_json(take_ptr(all));
@@ -99,8 +100,8 @@ static int run_verify(struct cli *cli, char **args, struct hw_err *e)
 			printf(", %zu not checked", totals.unchecked);
 		putchar('\n');
 	}
-	if (!totals.damaged)
-		return 0;
+	if (r < 0 || !totals.damaged)
+		return r;
 	return err_text(
 		e, -EBADMSG, "%zu of %zu layers are damaged%s", totals.damaged, totals.layers,
 		given.repair ? " and could not be repaired" : "; --repair pulls them again");

@@ -13,7 +13,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <pthread.h>
 #include <pwd.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -27,6 +26,7 @@
 #include "base/log.h"
 #include "base/os/file.h"
 #include "base/str.h"
+#include "cri/config/fetch-uid.h"
 #include "image/reference.h"
 #include "oci/handler.h"
 
@@ -215,33 +215,6 @@ int config_owner(const char *text, struct socket_owner *ret_owner, struct hw_err
 		return r;
 	*ret_owner = owner;
 	return 0;
-}
-
-/* The user IDs that systemd allocates while a service runs (DynamicUser=). No others are meant for
- * users without an entry in passwd. */
-#define DYNAMIC_UID_FIRST 61184
-#define DYNAMIC_UID_LAST  65519
-
-static uint32_t free_uid = DYNAMIC_UID_FIRST;
-
-static void find_free_uid(void)
-{
-	struct passwd entry, *found = NULL;
-	char room[4096];
-
-	for (; free_uid < DYNAMIC_UID_LAST; free_uid++)
-		if (getpwuid_r(free_uid, &entry, room, sizeof(room), &found) != ERANGE && !found)
-			return;
-}
-
-uint32_t config_fetch_uid(const struct config *c)
-{
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-	if (c->fetch_uid > 0)
-		return c->fetch_uid;
-	pthread_once(&once, find_free_uid);
-	return free_uid;
 }
 
 enum cgroup_driver config_cgroup_driver(const struct config *c)
@@ -517,6 +490,9 @@ int config_load(const struct config_source *source, struct config **ret_config, 
 		r = check_field(&checks[i], c, e);
 	if (r < 0)
 		return add_location(source, &text, e);
+	c->uid = c->fetch_uid;
+	if (c->uid == 0 && fetch_uid_find("/", &c->uid, e) < 0)
+		return err_ctx(e, "fetch-uid");
 	c->file = str_copy(missing ? "" : source->file);
 	*ret_config = take_ptr(c);
 	return 0;
@@ -544,6 +520,7 @@ struct config *config_merge(const struct config *now, const struct config *next,
 	assert(r == 0);
 	shared_init(&merged->shared, config_free);
 	merged->file = str_copy(next->file);
+	merged->uid = next->uid;
 	return merged;
 }
 

@@ -40,7 +40,8 @@ struct config {
 	struct hw_strings registry_mirror; /* HOST=URL */
 	struct hw_strings plain_http;	   /* HOST */
 	char *auth_file, *certs_dir;
-	uint32_t fetch_uid; /* see config_fetch_uid() */
+	uint32_t fetch_uid;
+	uint32_t uid; /* fetch_uid, or if that is 0, an ID that was free when the file was loaded */
 	int64_t decompression_limit;
 	int64_t disk_reserve;
 	int pull_timeout; /* seconds without progress */
@@ -87,9 +88,6 @@ struct config_address {
 
 /* Parses "unix:PATH" or "ADDRESS:PORT". */
 int config_address(const char *text, struct config_address *ret_address, struct hw_err *e);
-/* The user ID of the process that talks to registries. By default it is the first one of a range that
- * has no entry in passwd when this function is called for the first time. */
-uint32_t config_fetch_uid(const struct config *c);
 /* The driver of the key cgroup-driver; with "auto", that of this host. */
 enum cgroup_driver config_cgroup_driver(const struct config *c);
 /* The key default-sysctls as a map, to be freed with config_sysctls_done(). */

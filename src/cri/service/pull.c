@@ -35,7 +35,7 @@ struct pull_options pull_options_from_config(const struct config *c, const char 
 		.layer_bytes = c->decompression_limit,
 		.reserve = c->disk_reserve,
 		.keep_blobs = c->keep_blobs,
-		.uid = config_fetch_uid(c),
+		.uid = c->uid,
 		.per_registry = config_pulls_per_registry(c),
 	};
 }

@@ -34,6 +34,7 @@ static int send_response(struct rpc_call *call, const struct store_snapshot *sna
 	response.needed = result->lost;
 	response.layers = result->layers;
 	response.unknown_layers = result->unknown_layers;
+	response.unrecovered = (char *)str_or(result->unrecovered, "");
 	response.missing = result->missing.v;
 	response.n_missing = result->missing.n;
 	return api_send(call, &response.base, e);
@@ -56,6 +57,9 @@ int serve_recover(const void *ctx, struct rpc_call *call, const ProtobufCMessage
 	layers = str_printf("%zu", result.layers);
 	if (result.lost)
 		log_event(LOG_INFO, "image store recovered", "layers", layers, NULL);
+	if (result.unrecovered)
+		log_event(LOG_WARN, "layers or images could not be recovered", "directory",
+			  result.unrecovered, NULL);
 	/* the client may have gone: the names are not known after this */
 	for (size_t i = 0; i < result.missing.n; i++)
 		log_event(LOG_WARN, "image could not be recovered: pull it again", "image",

@@ -159,7 +159,6 @@ static const char *const client_files[] = {
 	/* certificate authorities, where Debian, Fedora, SUSE, Arch and Alpine have them */
 	"/etc/ssl/certs",
 	"/etc/ssl/cert.pem",
-	"/etc/ssl/openssl.cnf",
 	"/usr/lib/ssl",
 	"/usr/share/ca-certificates",
 	"/usr/local/share/ca-certificates",
@@ -168,6 +167,12 @@ static const char *const client_files[] = {
 	"/etc/pki/ca-trust/extracted",
 	"/etc/ca-certificates/extracted",
 	"/var/lib/ca-certificates",
+	/* OpenSSL: its configuration, and the policy of the system, which Fedora's and SUSE's
+	 * versions read for each connection */
+	"/etc/ssl/openssl.cnf",
+	"/etc/pki/tls/openssl.cnf",
+	"/etc/crypto-policies",
+	"/usr/share/crypto-policies",
 	/* the resolver; the directories contain the targets of /etc/resolv.conf, which are replaced
 	 * whenever the network changes */
 	"/etc/nsswitch.conf",

@@ -61,7 +61,9 @@ int landlock_allow_reading(const char *const *paths, size_t n, struct hw_err *e)
 	int r = 0;
 
 	version = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
-	if (version < 0 && (errno == ENOSYS || errno == EOPNOTSUPP))
+	/* ENOSYS and EOPNOTSUPP: not in this kernel, or switched off. EPERM and others: refused by a
+	 * seccomp filter that was set before. */
+	if (version < 0)
 		return 0;
 	for (long i = 1; i <= version && i < (long)ARRAY_SIZE(additions); i++) {
 		all.fs |= additions[i].fs;

@@ -5,8 +5,9 @@
  * What:  the process can then open only the listed files, for reading, and change nothing in the
  *        file system by name. It cannot listen on TCP ports, send signals to other processes, or
  *        connect to abstract unix sockets of other processes. Open descriptors are not affected.
- * Rules: the process must have one thread and no_new_privs. On a kernel without Landlock nothing
- *        happens; on an older kernel, some of the restrictions are missing.
+ * Rules: the process must have one thread and no_new_privs. On a kernel without Landlock, or if a
+ *        seccomp filter refuses it, nothing happens; on an older kernel, some of the restrictions
+ *        are missing.
  */
 #ifndef FETCH_CONFINE_LANDLOCK_H
 #define FETCH_CONFINE_LANDLOCK_H

@@ -6,6 +6,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/landlock.h>
+#include <linux/seccomp.h>
 #include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -19,11 +22,13 @@
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/uio.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -358,6 +363,8 @@ static void test_supervisor(void **state)
 
 /* ---- a process that talks to registries ----------------------------------------- */
 
+static long landlock; /* version of the kernel's Landlock; negative if it has none */
+
 static int become_client(void)
 {
 	struct hw_err e;
@@ -446,11 +453,116 @@ static int try_files(void)
 static void test_client_files(void **state)
 {
 	(void)state;
-	if (syscall(SYS_landlock_create_ruleset, NULL, 0, 1) < 0) {
+	if (landlock < 0) {
 		print_message("the kernel has no Landlock\n");
 		skip();
 	}
 	assert_int_equal(run_forked(try_files), 0);
+}
+
+/* The configuration of OpenSSL on Fedora, RHEL and SUSE: the library reads the policy of the system whenever a
+ * connection is prepared. */
+static int try_policy(void)
+{
+	static const char *const dirs[] = { "/etc/pki",
+					    "/etc/pki/tls",
+					    "/etc/crypto-policies",
+					    "/etc/crypto-policies/back-ends",
+					    "/usr/share/crypto-policies",
+					    "/usr/share/crypto-policies/DEFAULT" };
+	static const char *const files[] = { "/etc/pki/tls/openssl.cnf",
+					     "/usr/share/crypto-policies/DEFAULT/openssl.txt" };
+	static const char policy[] = "/etc/crypto-policies/back-ends/openssl.config";
+
+	if (unshare(CLONE_NEWNS) < 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    mount("none", "/etc", "tmpfs", 0, NULL) < 0 ||
+	    mount("none", "/usr/share", "tmpfs", 0, NULL) < 0)
+		return 1;
+	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++)
+		if (mkdir(dirs[i], 0755) < 0)
+			return 2;
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
+		if (open(files[i], O_WRONLY | O_CREAT | O_CLOEXEC, 0644) < 0)
+			return 3;
+	if (symlink(files[1], policy) < 0 || become_client() < 0)
+		return 4;
+	if (open(files[0], O_RDONLY | O_CLOEXEC) < 0)
+		return 5;
+	if (open(policy, O_RDONLY | O_CLOEXEC) < 0)
+		return 6;
+	/* the owner may do that, and it needs no permission to write */
+	if (landlock >= 3 && (open(policy, O_RDONLY | O_TRUNC | O_CLOEXEC) >= 0 || errno != EACCES))
+		return 7;
+	return 0;
+}
+
+static void test_client_policy(void **state)
+{
+	(void)state;
+	needs_root();
+	assert_int_equal(run_forked(try_policy), 0);
+}
+
+/* What Landlock restricts besides files. */
+static int try_other_rights(void)
+{
+	struct sockaddr_un name = { .sun_family = AF_UNIX, .sun_path = "\0test-confine" };
+	struct sockaddr_in port = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	int tcp, unix_socket;
+
+	if (become_client() < 0)
+		return 1;
+	tcp = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	unix_socket = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (tcp < 0 || unix_socket < 0)
+		return 2;
+	if (landlock >= 4 &&
+	    (bind(tcp, (struct sockaddr *)&port, sizeof(port)) == 0 || errno != EACCES))
+		return 3;
+	if (landlock >= 6 &&
+	    (connect(unix_socket, (struct sockaddr *)&name, sizeof(name)) == 0 || errno != EPERM))
+		return 4;
+	return 0;
+}
+
+static void test_client_other_rights(void **state)
+{
+	struct sockaddr_un name = { .sun_family = AF_UNIX, .sun_path = "\0test-confine" };
+	autoclose int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	(void)state;
+	if (landlock < 4) {
+		print_message("the kernel's Landlock restricts only files\n");
+		skip();
+	}
+	assert_int_equal(bind(listener, (struct sockaddr *)&name, sizeof(name)), 0);
+	assert_int_equal(listen(listener, 1), 0);
+	assert_int_equal(run_forked(try_other_rights), 0);
+}
+
+/* As a container runtime does that does not know Landlock. */
+static int try_without_landlock(void)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_landlock_create_ruleset, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog fprog = { ARRAY_SIZE(filter), filter };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &fprog) < 0)
+		return 1;
+	if (become_client() < 0)
+		return 2;
+	return try_forbidden(FORBIDDEN_TO_CLIENTS);
+}
+
+static void test_client_without_landlock(void **state)
+{
+	(void)state;
+	assert_int_equal(run_forked(try_without_landlock), 0);
 }
 
 int main(void)
@@ -480,7 +592,17 @@ int main(void)
 		{ "confine: a process that talks to registries can read the files of the resolver "
 		  "and of TLS only, and write none",
 		  test_client_files },
+		{ "confine: a process that talks to registries can read the system's policy for "
+		  "OpenSSL",
+		  test_client_policy },
+		{ "confine: a process that talks to registries cannot listen on TCP ports or "
+		  "connect to "
+		  "abstract sockets",
+		  test_client_other_rights },
+		{ "confine: an outer filter that refuses Landlock leaves the other restrictions",
+		  test_client_without_landlock },
 	};
 
+	landlock = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -107,11 +107,14 @@ static int load_next_image(struct load *l, const struct pull_settings *settings,
 					   .archive = l->read,
 					   .cancel_fd = request->cancel_fd,
 					   .progress = &next->progress };
+	int r;
 
 	pull_progress_init(&next->progress);
 	images->v[images->n++] = next;
 	make_load_job(settings, (int)images->n, request->format, &next->job);
-	return session_run(&options, &next->image, &fetch, e);
+	r = session_run(&options, &next->image, &fetch, e);
+	/* the next image may have the same layers */
+	return r < 0 ? r : incoming_commit_layers(next->image, e);
 }
 
 static int store_images(const struct loaded_images *images, struct load_result *result,

@@ -9,17 +9,24 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "base/time.h"
 #include "image/config.h"
 #include "image/manifest.h"
 #include "image/reference.h"
 
 #define NAMES_MAX 256 /* maximum number of names of one image in an archive */
+/* Complete layers are committed during the download of others, so that writing them to disk overlaps
+ * with it, and that they are not lost if the daemon is killed. Small ones wait for others: each commit
+ * has syncs of its own. */
+#define COMMIT_BYTES (16 << 20)
+#define COMMIT_NS    INT64_C(1000000000)
 
 struct incoming_layer {
 	char chain_id[DIGEST_TEXT];
 	bool existed;		   /* was in the store before; then the members below are unused */
 	struct store_stage *stage; /* where it is unpacked */
 	bool complete;		   /* unpacked completely in its stage */
+	int64_t completed_at;	   /* see time.h */
 	bool committed;		   /* added to the store */
 	struct unpacked unpacked;
 };
@@ -383,6 +390,7 @@ int incoming_receive_layer(struct incoming *in, const struct job_message *m, str
 		return err_text(e, -EBADMSG, "layer %d: diff ID mismatch: got %s, want %s",
 				step.layer, unpacked.diff_id, want);
 	l->complete = true;
+	l->completed_at = time_now();
 	l->unpacked = unpacked;
 	unpacked = (struct unpacked){ 0 };
 	update_progress(in->progress, (size_t)step.layer, PULL_COMPLETE,
@@ -390,12 +398,23 @@ int incoming_receive_layer(struct incoming *in, const struct job_message *m, str
 	return 0;
 }
 
-bool incoming_has_complete_layers(const struct incoming *in)
+int64_t incoming_commit_time(const struct incoming *in)
 {
-	for (size_t i = 0; i < in->n; i++)
-		if (in->layers[i].complete && !in->layers[i].committed)
-			return true;
-	return false;
+	int64_t bytes = 0, since = TIME_NEVER;
+	bool all = true;
+
+	for (size_t i = 0; i < in->n; i++) {
+		const struct incoming_layer *l = &in->layers[i];
+
+		all = all && (l->existed || l->complete);
+		if (!l->complete || l->committed)
+			continue;
+		bytes += l->unpacked.disk;
+		since = time_earlier(since, l->completed_at);
+	}
+	if (all || since == TIME_NEVER) /* the last layers are committed with the image */
+		return TIME_NEVER;
+	return bytes >= COMMIT_BYTES ? since : since + COMMIT_NS;
 }
 
 /* All names and digests were checked before: -EINVAL of the store is a defect, not a wrong request. */
@@ -404,24 +423,41 @@ static int fail_store(struct hw_err *e)
 	return err_replace(e, -EINVAL, -EIO);
 }
 
-int incoming_commit_layers(struct incoming *in, struct hw_err *e)
+/* Adds the complete layers that are not in the store to @ret, which has room for all. Return: their
+ * number */
+static size_t list_new_layers(struct incoming *in, struct store_new_layer *ret)
 {
-	autofree struct store_new_layer *new = mem_new((in->n + 1) * sizeof(*new));
 	size_t n = 0;
-	int r;
 
 	for (size_t i = 0; i < in->n; i++) {
 		struct incoming_layer *l = &in->layers[i];
 		const struct descriptor *d = manifest_layer(in->manifest, i);
 
 		if (l->complete && !l->committed)
-			new[n++] = (struct store_new_layer){ l->stage, l->chain_id, &l->unpacked,
+			ret[n++] = (struct store_new_layer){ l->stage, l->chain_id, &l->unpacked,
 							     d->digest, d->size };
 	}
-	r = store_layers_commit(in->store, new, n, e);
-	for (size_t i = 0; r == 0 && i < in->n; i++)
+	return n;
+}
+
+static void set_committed(struct incoming *in)
+{
+	for (size_t i = 0; i < in->n; i++)
 		in->layers[i].committed = in->layers[i].complete;
-	return r < 0 ? fail_store(e) : 0;
+}
+
+int incoming_commit_layers(struct incoming *in, struct hw_err *e)
+{
+	autofree struct store_new_layer *layers = mem_new((in->n + 1) * sizeof(*layers));
+	struct store_addition new = { .layers = layers };
+	int r;
+
+	new.n_layers = list_new_layers(in, layers);
+	r = store_add(in->store, &new, NULL, e);
+	if (r < 0)
+		return fail_store(e);
+	set_committed(in);
+	return 0;
 }
 
 /* ---- image ----------------------------------------------------------------- */
@@ -439,18 +475,24 @@ int incoming_receive_done(struct incoming *in, struct hw_err *e)
 	for (size_t i = 0; i < in->n; i++)
 		if (!in->layers[i].existed && !in->layers[i].complete)
 			return err_text(e, -EBADMSG, "layer %zu is missing", i);
-	return incoming_commit_layers(in, e);
+	return 0;
 }
 
 int incoming_store(struct incoming *const *images, size_t n, struct pull_result *ret_results,
 		   struct hw_err *e)
 {
 	autofree struct store_new_image *new = mem_new(n * sizeof(*new));
+	autofree struct store_new_layer *layers = NULL;
 	autofree char(*ids)[DIGEST_TEXT] = mem_new(n * sizeof(*ids));
 	const struct incoming *first = images[0];
+	struct store_addition all = { .images = new, .n_images = n };
+	size_t room = 1;
 	int r;
 
 	for (size_t i = 0; i < n; i++)
+		room += images[i]->n;
+	all.layers = layers = mem_new(room * sizeof(*layers));
+	for (size_t i = 0; i < n; i++) {
 		new[i] = (struct store_new_image){
 			.manifest = images[i]->manifest_bytes.data,
 			.manifest_len = images[i]->manifest_bytes.len,
@@ -459,13 +501,16 @@ int incoming_store(struct incoming *const *images, size_t n, struct pull_result 
 			.names = (const char *const *)images[i]->names.v,
 			.n_names = images[i]->names.n,
 		};
-	r = store_images_add(first->store, new, n, ids, e);
+		all.n_layers += list_new_layers(images[i], layers + all.n_layers);
+	}
+	r = store_add(first->store, &all, ids, e);
 	if (r < 0) {
 		fail_store(e);
-		return err_ctx(e, "%s %s from %s", job_verb(first->job), first->job->reference,
-			       first->host);
+		return err_ctx(e, "%s %s from %s: write to the store", job_verb(first->job),
+			       first->job->reference, first->host);
 	}
 	for (size_t i = 0; i < n; i++) {
+		set_committed(images[i]);
 		ret_results[i] = images[i]->result;
 		memcpy(ret_results[i].id, ids[i], DIGEST_TEXT);
 	}

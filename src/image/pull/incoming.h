@@ -3,7 +3,7 @@
  * image/pull/incoming.h - image received from hawser-fetch, until it is in the store
  *
  * What:  checks the messages of hawser-fetch about an image, keeps its documents,
- *        and adds its layers and then the image itself to the store.
+ *        and adds its layers and the image itself to the store.
  * Rules: nothing that hawser-fetch reports is trusted: every document is hashed
  *        again, every index must list the next document, every layer must have the
  *        diff ID that the configuration lists.
@@ -54,11 +54,11 @@ int incoming_receive_config(struct incoming *in, const struct job_message *m,
 bool incoming_is_complete(const struct incoming *in);
 int incoming_receive_progress(struct incoming *in, const struct job_message *m, struct hw_err *e);
 int incoming_receive_layer(struct incoming *in, const struct job_message *m, struct hw_err *e);
-int incoming_receive_done(struct incoming *in, struct hw_err *e); /* commits the last layers */
+int incoming_receive_done(struct incoming *in, struct hw_err *e);
 
 /* Complete layers can be committed before the image is complete. They stay in the store even if the
- * pull fails. */
-bool incoming_has_complete_layers(const struct incoming *in);
+ * pull fails. Return: the time at which that should be done; TIME_NEVER: not before the end */
+int64_t incoming_commit_time(const struct incoming *in);
 int incoming_commit_layers(struct incoming *in, struct hw_err *e);
 
 const char *incoming_host(const struct incoming *in);	/* NULL: not resolved yet */
@@ -67,8 +67,8 @@ const struct hw_strings *incoming_names(const struct incoming *in); /* complete 
 /* Replace the names from the archive. Return: 0; -EINVAL: a name is malformed or has a digest */
 int incoming_set_names(struct incoming *in, const char *const *names, size_t n, struct hw_err *e);
 
-/* Add @n images, at least one, to the store: all, or on failure none. From then on readers see
- * them. */
+/* Add @n images, at least one, to the store, with those of their layers that are not committed: all, or
+ * on failure none. From then on readers see them. */
 int incoming_store(struct incoming *const *images, size_t n, struct pull_result *ret_results,
 		   struct hw_err *e);
 

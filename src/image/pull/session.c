@@ -8,12 +8,13 @@
  *	WAIT_CONFIG   CONFIG           look up layers, create stages, send PLAN; if all layers
  *	                               are in the store: done
  *	WAIT_LAYERS   PROGRESS, LAYER  update the progress
- *	              (none waiting)   commit complete layers to the store
- *	              DONE             commit the last layers
+ *	              (none waiting)   commit complete layers to the store, small ones after a while
+ *	              DONE             check that all layers are complete
  *	any           FAILED           return its error
  *
  * Layers are committed only when no message is waiting. So syncing to disk overlaps with the
- * download of other layers, and one sync covers many small layers.
+ * download of other layers, and one sync covers many small layers. The last ones are committed with
+ * the image.
  */
 #include "image/pull/session.h"
 
@@ -236,14 +237,14 @@ static int receive_message(struct session *s, int64_t deadline, struct hw_err *e
 static int process_event(struct session *s, struct hw_err *e)
 {
 	int64_t deadline = time_deadline(timeout_ms(s->o->job));
-	bool can_commit = incoming_has_complete_layers(s->image);
+	int64_t commit_at = incoming_commit_time(s->image);
 	int r;
 
 	r = helper_wait(s->fetch, helper_socket(s->fetch), s->o->cancel_fd,
-			can_commit ? time_now() : deadline, e);
+			time_earlier(deadline, commit_at), e);
 	if (r == 0)
 		return receive_message(s, deadline, e);
-	if (r != -ETIMEDOUT || !can_commit)
+	if (r != -ETIMEDOUT || !time_has_passed(commit_at))
 		return fail_wait(s, r, e);
 	if (incoming_commit_layers(s->image, e) < 0)
 		return add_context(s, "write to the store", e);

@@ -3,9 +3,9 @@
  * image/pull/session.h - one pull or load: conversation with hawser-fetch
  *
  * What:  the daemon's side of image/protocol/job.h, from the JOB message until all
- *        layers are in the store.
- * Rules: a layer is added to the store as soon as it and all layers below it are
- *        complete. It stays there for the next attempt even if this one fails
+ *        layers are complete.
+ * Rules: a layer is added to the store when it and all layers below it are complete, or
+ *        a little later. If the session fails, it stays there for the next attempt
  *        (store.h, holds).
  */
 #ifndef IMAGE_PULL_SESSION_H
@@ -29,8 +29,8 @@ struct session_options {
 };
 
 /*
- * Get an image and its layers. On success the layers are in the store and on disk, held by
- * *ret_image, which borrows from *o; the caller then adds the image with incoming_store(). The
+ * Get an image and its layers. On success the layers are in the store, or complete in their stages,
+ * held by *ret_image, which borrows from *o; the caller then adds the image with incoming_store(). The
  * process *ret_fetch is no longer needed; the caller may free it later, because that takes time.
  * Return: 0, or negative errno; the message names image and host
  */

@@ -20,11 +20,13 @@
 #include "image/protocol/job.h"
 #include "image/store/test-store.h"
 
-/* Appends a line to the file "calls"; a file with the content "bad" is damaged. A message is its
+/* Appends a line to the file "calls"; a file with the content "bad" is damaged, and one with "fails" makes
+ * it exit. A message is its
  * length in four bytes, its type, for which %o stands, and its text (image/protocol/wire.c). */
 #define SCRIPT                                                                                     \
 	"#!/bin/sh\n"                                                                              \
 	"echo \"$1\" >>\"${0%%/*}/calls\"\n"                                                       \
+	"[ \"$(cat \"$2/root/f\")\" != fails ] || exit 1\n"                                        \
 	"report='{\"files\":1}'\n"                                                                 \
 	"[ \"$(cat \"$2/root/f\")\" != bad ] ||\n"                                                 \
 	"	report='{\"files\":1,\"damaged_count\":1,\"damaged\":[\"f: content changed\"]}'\n"       \
@@ -104,8 +106,9 @@ static void test_unknown_image(void **state)
 static void test_lost_layer(void **state)
 {
 	struct test_store *p = *state;
+	AUTO(store_recovery_done) struct store_recovery recovery = { 0 };
 	AUTO(buf_done) struct buf results = { 0 };
-	autofree char *layer = NULL;
+	autofree char *layer = NULL, *database = str_printf("%s/images.db", p->path);
 	char id[DIGEST_TEXT], chain[DIGEST_TEXT];
 	struct hw_err e;
 
@@ -116,6 +119,14 @@ static void test_lost_layer(void **state)
 	test_store_close(p);
 	assert_int_equal(remove_tree(AT_FDCWD, layer, &e), 0);
 	test_store_open(p);
+	assert_int_equal(verify(p, LIST("a:1@" DIGEST_A), false, &results, &e), 0);
+	assert_string_equal(results.data, "DAMAGED root: missing;GOOD -;");
+	/* the recovery finds no file with the row of the layer */
+	test_store_close(p);
+	assert_int_equal(remove_tree(AT_FDCWD, database, &e), 0);
+	test_store_open(p);
+	assert_int_equal(store_recover(p->store, &recovery, &e), 0);
+	buf_done(&results);
 	assert_int_equal(verify(p, LIST("a:1@" DIGEST_A), false, &results, &e), 0);
 	assert_string_equal(results.data, "DAMAGED a layer is missing;");
 }
@@ -130,7 +141,58 @@ static void test_repair_without_digest(void **state)
 	add_image(p, "", LIST("one", "bad"), LIST("docker.io/library/a:1"), id);
 	assert_int_equal(verify(p, LIST("a:1"), true, &results, &e), -EOPNOTSUPP);
 	assert_non_null(strstr(e.msg, "cannot repair: no repository digest is known"));
-	assert_string_equal(results.data, "GOOD -;");
+	assert_string_equal(results.data, "GOOD -;DAMAGED f: content changed;");
+}
+
+/* Neither a layer that hawser-layer cannot verify nor a failed repair ends the verification. */
+static void test_errors(void **state)
+{
+	struct test_store *p = *state;
+	const char *const names[] = { "a:1", "b:1", "c:1", NULL };
+	char id[DIGEST_TEXT];
+	struct hw_err e;
+
+	add_image(p, "", LIST("fails", "one"), LIST("docker.io/library/a:1"), id);
+	add_image(p, "", LIST("bad"), LIST("docker.io/library/b:1"), id);
+	add_image(p, "", LIST("one"), LIST("docker.io/library/c:1"), id);
+	for (int repair = 0; repair < 2; repair++) {
+		AUTO(buf_done) struct buf results = { 0 };
+
+		assert_int_equal(verify(p, names, repair, &results, &e), -EIO);
+		assert_non_null(strstr(e.msg, "hawser-layer"));
+		assert_int_equal(strstr(e.msg, "2 images") != NULL, repair);
+		assert_string_equal(results.data, "DAMAGED f: content changed;GOOD -;");
+	}
+}
+
+/* As if the client no longer existed. */
+static int refuse_result(void *ctx, const struct verify_result *result, struct hw_err *e)
+{
+	(void)result;
+	(*(int *)ctx)++;
+	return err_text(e, -EPIPE, "refused");
+}
+
+static void test_refused_result(void **state)
+{
+	struct test_store *p = *state;
+	AUTO(buf_done) struct buf results = { 0 };
+	autofree char *program = str_printf("%s/hawser-layer", p->path);
+	int calls = 0;
+	struct verify_request request = {
+		.store = p->store,
+		.how = { program, -1, TIME_NEVER },
+		.report = refuse_result,
+		.ctx = &calls,
+	};
+	char id[DIGEST_TEXT];
+	struct hw_err e;
+
+	add_image(p, "", LIST("one"), LIST("docker.io/library/a:1"), id);
+	add_image(p, "", LIST("two"), LIST("docker.io/library/b:1"), id);
+	assert_int_equal(verify(p, NULL, false, &results, &e), 0); /* writes the program */
+	assert_int_equal(verify_images(&request, &e), -EPIPE);
+	assert_int_equal(calls, 1);
 }
 
 #define TEST(name, f)                                                                              \
@@ -148,6 +210,11 @@ int main(void)
 		     test_lost_layer),
 		TEST("verify: an image without a digest cannot be repaired",
 		     test_repair_without_digest),
+		TEST("verify: an image that cannot be verified or repaired does not stop the "
+		     "others",
+		     test_errors),
+		TEST("verify: a result that cannot be reported ends the verification",
+		     test_refused_result),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

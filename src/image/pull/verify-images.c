@@ -5,7 +5,8 @@
  * How:   images are verified one after the other. Without a repair, the state of each layer
  *        is reported as soon as it is known. With one, damaged layers are marked as
  *        suspect, so that a pull fetches them again; then they are verified again, and
- *        their new state is reported.
+ *        their new state is reported. An image that cannot be verified or repaired does
+ *        not stop the others.
  */
 #include "image/pull/verify-images.h"
 
@@ -21,6 +22,9 @@ struct verifier {
 	const struct verify_request *request;
 	struct store *store;
 	struct map *reports; /* maps a chain ID to a struct verify_report */
+	bool stop;	     /* a result could not be reported */
+	size_t n_failed;     /* images that could not be verified or repaired */
+	struct hw_err first; /* why the first of them could not */
 };
 
 static void free_report(void *report)
@@ -66,6 +70,15 @@ static bool is_damaged(const struct verifier *v, const struct store_layer *layer
 	return report && report->n_damaged > 0;
 }
 
+static int report_result(struct verifier *v, const struct verify_result *result, struct hw_err *e)
+{
+	int r;
+
+	r = v->request->report(v->request->ctx, result, e);
+	v->stop = r < 0;
+	return r;
+}
+
 /* @good: the state of a layer without damage */
 static int report_layer(struct verifier *v, const char *id, const struct store_layer *layer,
 			const struct verify_report *report, enum verify_state good,
@@ -77,7 +90,7 @@ static int report_layer(struct verifier *v, const char *id, const struct store_l
 		result.state = VERIFY_DAMAGED;
 	else if (!layer->rebuildable)
 		result.state = VERIFY_NOT_CHECKED;
-	return v->request->report(v->request->ctx, &result, e);
+	return report_result(v, &result, e);
 }
 
 /* ---- verifying an image ----------------------------------------------------- */
@@ -123,7 +136,7 @@ static int report_lost_layer(struct verifier *v, const char *id, struct hw_err *
 	const struct verify_report report = { .n_damaged = 1, .damaged = { list, 1 } };
 	const struct verify_result result = { id, "", VERIFY_DAMAGED, &report };
 
-	return v->request->report(v->request->ctx, &result, e);
+	return report_result(v, &result, e);
 }
 
 /* Was the image removed after the verification had started? */
@@ -214,6 +227,23 @@ static int repair_image(struct verifier *v, const struct store_image *image, str
 	return r;
 }
 
+/* Reports the damaged layers of an image, after the repair has failed. */
+static int report_damaged(struct verifier *v, const char *id, bool lost, struct hw_err *e)
+{
+	autofree struct store_layer *layers = NULL;
+	size_t n = 0;
+	int r;
+
+	if (lost)
+		return report_lost_layer(v, id, e);
+	r = store_image_layers(v->store, id, &layers, &n, e);
+	for (size_t i = 0; r >= 0 && i < n; i++)
+		if (is_damaged(v, &layers[i]))
+			r = report_layer(v, id, &layers[i],
+					 map_find(v->reports, layers[i].chain_id), VERIFY_GOOD, e);
+	return r;
+}
+
 /* Verifies the damaged layers again, or all layers if @all is true, and reports their states. */
 static int report_repaired(struct verifier *v, const char *id, bool all, struct hw_err *e)
 {
@@ -244,6 +274,7 @@ static int report_repaired(struct verifier *v, const char *id, bool all, struct 
 
 static int verify_image(struct verifier *v, const struct store_image *image, struct hw_err *e)
 {
+	struct hw_err later;
 	bool lost = false;
 	int r;
 
@@ -257,7 +288,38 @@ static int verify_image(struct verifier *v, const struct store_image *image, str
 	if (r == 0 && !lost)
 		return 0;
 	r = repair_image(v, image, e);
-	return r < 0 ? r : report_repaired(v, image->id, lost, e);
+	if (r == 0)
+		return report_repaired(v, image->id, lost, e);
+	/* the reason is returned, whether or not the state can be reported */
+	if (report_damaged(v, image->id, lost, &later) < 0)
+		log_debug("image %s: %s", image->id, later.msg);
+	return r;
+}
+
+/* Return: 0 if the next image can be verified; or @r */
+static int note_failure(struct verifier *v, const struct store_image *image, int r,
+			const struct hw_err *e)
+{
+	if (v->stop || r == -ECANCELED || time_has_passed(v->request->how.deadline))
+		return r;
+	if (v->n_failed++ == 0)
+		v->first = *e;
+	else
+		log_event(LOG_WARN, "image could not be verified or repaired", "image", image->id,
+			  "reason", e->msg, NULL);
+	return 0;
+}
+
+/* Return: 0, or the error of the first image that could not be verified or repaired */
+static int end_verification(const struct verifier *v, struct hw_err *e)
+{
+	if (v->n_failed == 0)
+		return 0;
+	*e = v->first;
+	if (v->n_failed > 1)
+		err_ctx(e, "%zu images could not be verified or repaired, the first because of",
+			v->n_failed);
+	return e->code;
 }
 
 int verify_images(const struct verify_request *request, struct hw_err *e)
@@ -265,7 +327,9 @@ int verify_images(const struct verify_request *request, struct hw_err *e)
 	AUTO(store_snapshot_put)
 	const struct store_snapshot *snap = store_snapshot_get(request->store);
 	AUTO(verifier_done)
-	struct verifier v = { request, request->store, map_new(free_report) };
+	struct verifier v = { .request = request,
+			      .store = request->store,
+			      .reports = map_new(free_report) };
 	bool all = request->n_images == 0;
 
 	for (size_t i = 0; i < (all ? snap->n : request->n_images); i++) {
@@ -281,8 +345,8 @@ int verify_images(const struct verify_request *request, struct hw_err *e)
 						request->images[i]);
 		}
 		r = verify_image(&v, image, e);
-		if (r < 0)
+		if (r < 0 && note_failure(&v, image, r, e) < 0)
 			return r;
 	}
-	return 0;
+	return end_verification(&v, e);
 }

@@ -48,9 +48,10 @@ struct verify_request {
 	void *ctx;
 };
 
-/* Return: 0, with or without damaged layers; -ENODATA: no such image; -EOPNOTSUPP: an image cannot be
- * repaired, because no digest is known or the digest stands for another image; the error of the
- * pull; -ECANCELED; -ETIMEDOUT; or another negative errno */
+/* All images are tried; the error is that of the first one that failed. Return: 0, with or without
+ * damaged layers; -ENODATA: no such image; -EOPNOTSUPP: an image cannot be repaired, because no digest
+ * is known or the digest stands for another image; the error of the pull; -ECANCELED; -ETIMEDOUT; or
+ * another negative errno */
 int verify_images(const struct verify_request *request, struct hw_err *e);
 
 #endif

@@ -228,16 +228,17 @@ int store_hold_layer(struct store_hold *h, const char *chain_id, struct hw_err *
 	}
 	r = store_layer_exists(h->store, chain_id, e);
 	if (r == 0 && h->store->lost) {
-		r = store_adopt_layer(h->store, chain_id, e);
+		struct hw_err unreadable = { 0 };
+
+		r = store_adopt_layer(h->store, chain_id, &unreadable, e);
+		if (unreadable.code < 0)
+			log_warn("%s", unreadable.msg);
 		if (r > 0 && store_load_usage(h->store, e) < 0)
 			return e->code;
 	}
 	if (r <= 0)
 		return r;
-	/* another program may have deleted the directory: the next commit replaces the layer */
-	if (!store_is_suspect(h->store, chain_id) && !store_has_directory(h->store, chain_id))
-		map_set(h->store->suspect, chain_id, h->store);
-	return store_is_suspect(h->store, chain_id) ? 0 : 1;
+	return !store_is_suspect(h->store, chain_id) && store_has_directory(h->store, chain_id);
 }
 
 static int release_locked(struct store_hold *h, struct store_removal *removal, struct hw_err *e)

@@ -7,8 +7,11 @@
  *        renamed, and a new one is used meanwhile. In this state no layer is removed,
  *        and a pull finds the layers that have a file "layer" (store_adopt_layer()).
  *        store_recover() rebuilds all rows in one transaction. If it is killed, it can
- *        be called again.
- * Rules: rows of images that were pulled meanwhile are newer than the files, so they stay.
+ *        be called again. If a file cannot be read, it recovers the others and fails, so
+ *        that it can be called again, too.
+ * Rules: nothing is deleted. Directories from which no row can be rebuilt are moved to
+ *        ROOT/unrecovered, and no database of an earlier loss is overwritten.
+ *        Rows of images that were pulled meanwhile are newer than the files, so they stay.
  *        If the files of several images contain the same name, the newest file decides:
  *        the name was being moved when the process was killed.
  */
@@ -26,25 +29,27 @@
 #include "base/str.h"
 #include "image/store/state.h"
 
-#define MARK	   "needs-recovery"
-#define MARK_BYTES 4096
-#define DATABASE   "images.db"
-#define HEX_LEN	   64
+#define OLD_DATABASE "images.db.damaged"
+#define MARK	     "needs-recovery"
+#define MARK_BYTES   4096
+#define DATABASE     "images.db"
+#define UNUSED	     "unrecovered"
+#define HEX_LEN	     64
 
 /* ---- noticing the loss ----------------------------------------------------------- */
 
-int store_read_loss(struct store *s, struct hw_err *e)
+void store_read_loss(struct store *s)
 {
 	AUTO(buf_done) struct buf why = { 0 };
+	struct hw_err e;
 	int r;
 
-	r = file_read(s->dir, MARK, MARK_BYTES, &why, e);
+	r = file_read(s->dir, MARK, MARK_BYTES, &why, &e);
 	if (r == -ENOENT)
-		return 0;
-	if (r < 0)
-		return err_ctx(e, "%s", s->root);
-	s->lost = str_ncopy(str_or(why.data, ""), strcspn(str_or(why.data, ""), "\n"));
-	return 0;
+		return;
+	/* that it exists is enough */
+	s->lost = r < 0 ? str_copy(e.msg)
+			: str_ncopy(str_or(why.data, ""), strcspn(str_or(why.data, ""), "\n"));
 }
 
 static int write_mark(struct store *s, struct hw_err *e)
@@ -69,24 +74,50 @@ static void change_lost(struct store *s, char *why)
 
 int store_set_lost(struct store *s, const char *why, struct hw_err *e)
 {
+	if (s->lost)
+		return 0;
 	change_lost(s, str_ncopy(why, strcspn(why, "\n")));
 	return write_mark(s, e);
 }
 
-int store_move_database(struct store *s, struct hw_err *e)
+/* The files of a database. The write-ahead log is moved before the database: it would be applied to a
+ * new database of the same name. */
+static const char *const suffixes[] = { "-shm", "-wal", "" };
+
+static bool has_database(const struct store *s, const char *name)
 {
-	static const char *const suffixes[] = { "-shm", "-wal", "" };
-
 	for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++) {
-		autofree char *from = str_printf(DATABASE "%s", suffixes[i]);
-		autofree char *to = str_printf(STORE_OLD_DATABASE "%s", suffixes[i]);
+		autofree char *file = str_printf("%s%s", name, suffixes[i]);
 
-		if (unlinkat(s->dir, to, 0) < 0 && errno != ENOENT)
-			return err_set(e, -errno, "delete %s/%s", s->root, to);
-		if (renameat(s->dir, from, s->dir, to) < 0 && errno != ENOENT)
-			return err_set(e, -errno, "rename %s/%s", s->root, from);
+		if (faccessat(s->dir, file, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Renames a database, which must be closed, to OLD_DATABASE.N with the first unused N; 0: without a
+ * number. */
+static int move_database(struct store *s, const char *name, unsigned int n, struct hw_err *e)
+{
+	autofree char *to = n ? str_printf(OLD_DATABASE ".%u", n) : str_copy(OLD_DATABASE);
+
+	while (has_database(s, to)) {
+		free(to);
+		to = str_printf(OLD_DATABASE ".%u", ++n);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++) {
+		autofree char *old = str_printf("%s%s", name, suffixes[i]);
+		autofree char *new = str_printf("%s%s", to, suffixes[i]);
+
+		if (renameat(s->dir, old, s->dir, new) < 0 && errno != ENOENT)
+			return err_set(e, -errno, "rename %s/%s", s->root, old);
 	}
 	return fsync(s->dir) < 0 ? err_set(e, -errno, "sync %s", s->root) : 0;
+}
+
+int store_move_database(struct store *s, struct hw_err *e)
+{
+	return move_database(s, DATABASE, 0, e);
 }
 
 char *store_loss(struct store *s)
@@ -98,7 +129,15 @@ char *store_loss(struct store *s)
 
 /* ---- layers ---------------------------------------------------------------------- */
 
-int store_adopt_layer(struct store *s, const char *chain_id, struct hw_err *e)
+static int note_error(int r, const struct hw_err *e, struct hw_err *unreadable)
+{
+	if (r < 0 && unreadable->code == 0)
+		*unreadable = *e;
+	return 0;
+}
+
+int store_adopt_layer(struct store *s, const char *chain_id, struct hw_err *unreadable,
+		      struct hw_err *e)
 {
 	struct store_layer layer;
 	int r;
@@ -107,7 +146,7 @@ int store_adopt_layer(struct store *s, const char *chain_id, struct hw_err *e)
 		return 0;
 	r = store_backup_read_layer(s, chain_id, &layer, e);
 	if (r <= 0)
-		return r;
+		return note_error(r, e, unreadable);
 	r = store_insert_layer(s, &layer, e);
 	return r < 0 ? r : 1;
 }
@@ -115,17 +154,8 @@ int store_adopt_layer(struct store *s, const char *chain_id, struct hw_err *e)
 struct recovery {
 	struct store *s;
 	struct store_recovery *result;
-	struct hw_strings images; /* HEX, sorted by the time of their names, the newest first */
-	struct store_removal removal;
+	struct hw_err unreadable; /* code 0: all files could be read */
 };
-
-static void recovery_done(struct recovery *r)
-{
-	hw_strings_free(&r->images);
-	store_removal_done(&r->removal);
-}
-
-AUTO_VALUE_DEFINE(recovery_done, struct recovery);
 
 static int adopt_entry(void *ctx, const struct file_entry *entry, struct hw_err *e)
 {
@@ -137,11 +167,10 @@ static int adopt_entry(void *ctx, const struct file_entry *entry, struct hw_err 
 		return 0;
 	r = store_layer_exists(all->s, chain, e);
 	if (r == 0)
-		r = store_adopt_layer(all->s, chain, e);
+		r = store_adopt_layer(all->s, chain, &all->unreadable, e);
 	if (r < 0)
 		return r;
 	all->result->layers += r > 0;
-	all->result->unknown_layers += r == 0;
 	return 0;
 }
 
@@ -167,11 +196,10 @@ static int newest_first(const void *a, const void *b)
 	return x->tv_nsec < y->tv_nsec ? 1 : x->tv_nsec > y->tv_nsec ? -1 : 0;
 }
 
-/* An image whose removal was not complete is kept. */
 static int add_entry(void *ctx, const struct file_entry *entry, struct hw_err *e)
 {
 	struct dated_images *all = ctx;
-	autofree char *id = str_printf("sha256:%.64s", entry->name), *names = NULL;
+	autofree char *id = str_printf("sha256:%s", entry->name), *names = NULL;
 	struct dated_image image = { 0 };
 	struct stat st;
 
@@ -179,9 +207,6 @@ static int add_entry(void *ctx, const struct file_entry *entry, struct hw_err *e
 	if (!digest_is_sha256(id))
 		return 0;
 	memcpy(image.hex, entry->name, HEX_LEN);
-	if (entry->name[HEX_LEN] &&
-	    renameat2(entry->dir, entry->name, entry->dir, image.hex, RENAME_NOREPLACE) < 0)
-		return 0;
 	names = str_printf("%s/names", image.hex);
 	if (fstatat(entry->dir, names, &st, AT_SYMLINK_NOFOLLOW) == 0)
 		image.time = st.st_mtim;
@@ -201,14 +226,14 @@ static void add_missing_names(struct recovery *all, const struct hw_strings *nam
 }
 
 int store_recover_image(struct store *s, const char *hex, struct store_backup *ret_backup,
-			struct hw_err *e)
+			struct hw_err *unreadable, struct hw_err *e)
 {
 	struct store_new_image image;
 	int r;
 
 	r = store_backup_read(s, hex, ret_backup, e);
 	if (r <= 0)
-		return r;
+		return note_error(r, e, unreadable);
 	image = (struct store_new_image){ .manifest = ret_backup->manifest.data,
 					  .manifest_len = ret_backup->manifest.len,
 					  .config = ret_backup->config.data,
@@ -230,7 +255,7 @@ static int recover_images(struct recovery *all, struct hw_err *e)
 	for (size_t i = 0; r >= 0 && i < images.n; i++) {
 		AUTO(store_backup_done) struct store_backup backup = { 0 };
 
-		r = store_recover_image(all->s, images.v[i].hex, &backup, e);
+		r = store_recover_image(all->s, images.v[i].hex, &backup, &all->unreadable, e);
 		if (r == 0)
 			add_missing_names(all, &backup.names);
 	}
@@ -238,10 +263,11 @@ static int recover_images(struct recovery *all, struct hw_err *e)
 	return r < 0 ? r : 0;
 }
 
-/* Names of the old database, as far as it can be read. */
+/* Names of the old database, as far as it can be read. If there were several losses, it is the first
+ * one: images that were pulled after that have files. */
 static void add_old_names(struct recovery *all)
 {
-	autofree char *path = str_printf("%s/" STORE_OLD_DATABASE, all->s->root);
+	autofree char *path = str_printf("%s/" OLD_DATABASE, all->s->root);
 	struct db_options options = store_db;
 	AUTO(db_close) struct db *old = NULL;
 	AUTO(hw_strings_free) struct hw_strings names = { 0 };
@@ -282,7 +308,7 @@ static void find_missing_names(struct recovery *all, const struct store_snapshot
 	hw_strings_free(&candidates);
 }
 
-/* ---- recovery -------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------ */
 
 static int rebuild_rows(struct recovery *all, struct hw_err *e)
 {
@@ -317,19 +343,87 @@ static int rebuild_rows(struct recovery *all, struct hw_err *e)
 	return 0;
 }
 
+/* ---- what cannot be used --------------------------------------------------------- */
+
+/* Moves a directory to unrecovered/KIND-NAME, or if that exists, to unrecovered/KIND-NAME.N. */
+static int set_aside(struct recovery *all, const char *kind, const struct file_entry *entry,
+		     struct hw_err *e)
+{
+	struct store *s = all->s;
+	autoclose int dir = -1;
+
+	if (mkdirat(s->dir, UNUSED, 0700) < 0 && errno != EEXIST)
+		return err_set(e, -errno, "create %s/" UNUSED, s->root);
+	dir = openat(s->dir, UNUSED, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (dir < 0)
+		return err_set(e, -errno, "open %s/" UNUSED, s->root);
+	if (!all->result->unrecovered)
+		all->result->unrecovered = str_printf("%s/" UNUSED, s->root);
+	for (unsigned int n = 0;; n++) {
+		autofree char *to = n ? str_printf("%s-%.128s.%u", kind, entry->name, n)
+				      : str_printf("%s-%.128s", kind, entry->name);
+
+		if (renameat2(entry->dir, entry->name, dir, to, RENAME_NOREPLACE) == 0)
+			return 0;
+		if (errno != EEXIST)
+			return err_set(e, -errno, "move %.80s to %s/" UNUSED, entry->name, s->root);
+	}
+}
+
+static int set_layer_aside(void *ctx, const struct file_entry *entry, struct hw_err *e)
+{
+	autofree char *chain = str_printf("sha256:%s", entry->name);
+	struct recovery *all = ctx;
+	int r;
+
+	r = store_layer_exists(all->s, chain, e);
+	if (r != 0)
+		return r < 0 ? r : 0;
+	all->result->unknown_layers++;
+	return set_aside(all, "layer", entry, e);
+}
+
+static int set_image_aside(void *ctx, const struct file_entry *entry, struct hw_err *e)
+{
+	autofree char *id = str_printf("sha256:%s", entry->name);
+	struct recovery *all = ctx;
+	int r;
+
+	r = store_image_exists(all->s, id, e);
+	if (r != 0)
+		return r < 0 ? r : 0;
+	return set_aside(all, "image", entry, e);
+}
+
+/* After the end of the recovery, directories without a row would be deleted as left over, also if a
+ * power cut undid the renames. */
+static int set_unused_aside(struct recovery *all, struct hw_err *e)
+{
+	struct store *s = all->s;
+	int r;
+
+	r = file_walk(s->layers, ".", set_layer_aside, all, e);
+	if (r == 0)
+		r = file_walk(s->images, ".", set_image_aside, all, e);
+	if (r == 0 && all->result->unrecovered && syncfs(s->dir) < 0)
+		r = err_set(e, -errno, "sync %s/" UNUSED, s->root);
+	return r;
+}
+
+/* ---- recovery -------------------------------------------------------------------- */
+
+/* The names in the old database must not be reported by the next recovery. */
 static int end_recovery(struct store *s, struct hw_err *e)
 {
 	int r;
 
-	r = store_load_usage(s, e);
-	if (r == 0)
-		r = file_remove(s->dir, MARK, e);
+	r = file_remove(s->dir, MARK, e);
 	if (r < 0)
 		return r;
 	if (fsync(s->dir) < 0)
 		return err_set(e, -errno, "sync %s", s->root);
 	change_lost(s, NULL);
-	return 0;
+	return has_database(s, OLD_DATABASE) ? move_database(s, OLD_DATABASE, 1, e) : 0;
 }
 
 static int recover_locked(struct recovery *all, struct hw_err *e)
@@ -342,24 +436,28 @@ static int recover_locked(struct recovery *all, struct hw_err *e)
 		return 0;
 	all->result->lost = true;
 	r = rebuild_rows(all, e);
+	if (r == 0)
+		r = store_load_usage(s, e);
 	if (r < 0)
 		return r;
-	r = end_recovery(s, e);
-	if (r < 0)
-		return r;
-	/* from now on, directories without a row are left over */
-	return store_remove_leftovers(s, &all->removal, e);
+	if (all->unreadable.code < 0) {
+		*e = all->unreadable;
+		return err_ctx(e, "only what can be read was recovered");
+	}
+	r = set_unused_aside(all, e);
+	return r < 0 ? r : end_recovery(s, e);
 }
 
 void store_recovery_done(struct store_recovery *r)
 {
+	free(r->unrecovered);
 	hw_strings_free(&r->missing);
 }
 
 int store_recover(struct store *s, struct store_recovery *ret, struct hw_err *e)
 {
 	AUTO(store_recovery_done) struct store_recovery result = { 0 };
-	AUTO(recovery_done) struct recovery all = { .s = s, .result = &result };
+	struct recovery all = { .s = s, .result = &result };
 	int r;
 
 	r = recover_locked(&all, e);
@@ -368,8 +466,6 @@ int store_recover(struct store *s, struct store_recovery *ret, struct hw_err *e)
 		result = (struct store_recovery){ 0 };
 		r = recover_locked(&all, e);
 	}
-	if (r == 0)
-		r = store_delete_gone(s, &all.removal, e);
 	if (r < 0)
 		return err_ctx(e, "recover the image store");
 	store_create_reserve(s);

@@ -70,6 +70,19 @@ static int read_names(struct store *s, struct store_image *image, struct hw_err 
 	return r;
 }
 
+/* Another program may have deleted the files of a layer. */
+static int find_lost_layers(struct store *s, struct store_image *image, struct hw_err *e)
+{
+	AUTO(db_query_done) struct db_query q = { 0 };
+	int r;
+
+	r = db_query(s->db, "SELECT chain FROM image_layers WHERE image = ?",
+		     DB_VALUES(DB_TEXT(image->id)), &q, e);
+	while (r >= 0 && (r = db_step(&q, e)) > 0)
+		image->damaged = image->damaged || !store_has_directory(s, db_text(&q, 0));
+	return r;
+}
+
 /* ---- snapshots ---------------------------------------------------------------- */
 
 static void snapshot_free(void *object)
@@ -131,6 +144,8 @@ static int read_images(struct store *s, struct db_query *q, struct store_snapsho
 						   2 * n * sizeof(const struct store_image *));
 		(*snap)->images[(*snap)->n++] = image;
 		r = read_names(s, image, e);
+		if (r == 0)
+			r = find_lost_layers(s, image, e);
 		if (r < 0)
 			break;
 	}

@@ -22,6 +22,8 @@
 #include "db/db.h"
 #include "image/store/store.h"
 
+struct image_config;
+
 struct store {
 	pthread_mutex_t lock;
 	char *root;
@@ -69,9 +71,6 @@ struct store_removal; /* prune.c */
 /* ---- store.c ---- */
 extern const struct db_options store_db;
 int store_load_usage(struct store *s, struct hw_err *e);
-/* Move directories of layers and images that have no row to gone/. Return: 0; -ENODATA: see
- * store_backup_check() */
-int store_remove_leftovers(struct store *s, struct store_removal *removal, struct hw_err *e);
 unsigned int store_next_number(struct store *s);
 void store_add_usage(struct store *s, int64_t bytes, int64_t inodes, int layers);
 /* Needs no lock. Return: 0 or -EINVAL */
@@ -103,11 +102,28 @@ int store_find(const struct store_snapshot *snap, const char *text, bool damaged
 	       const struct store_image **ret_image, struct hw_err *e);
 
 /* ---- image.c ---- */
+/* Return: 1 if the image exists; 0 if not; or negative errno */
+int store_image_exists(struct store *s, const char *id, struct hw_err *e);
 /* Return: 0; -EINVAL: not complete */
 int store_check_name(const char *name, struct hw_err *e);
 /* Insert the rows of an image from its files: a row that exists is not changed, and a name stays with
  * the image that has it. Layers may be missing. */
-int store_insert_recovered(struct store *s, const struct store_new_image *image, struct hw_err *e);
+int store_insert_recovered(struct store *s, const struct store_new_image *in, struct hw_err *e);
+
+/* An image, with what follows from its documents. */
+struct parsed_image {
+	const struct store_new_image *in;
+	char id[DIGEST_TEXT], manifest[DIGEST_TEXT];
+	struct image_config *config;
+};
+/* Needs no lock. Release *ret also after an error. Return: 0; -EBADMSG; -EINVAL */
+int store_parse_image(const struct store_new_image *in, struct parsed_image *ret, struct hw_err *e);
+void store_parsed_image_done(struct parsed_image *image);
+AUTO_VALUE_DEFINE(store_parsed_image_done, struct parsed_image);
+/* Insert the rows of an image, and add the IDs of images that lose a name to it to @changed.
+ * Return: 0; -ENOENT: a layer is missing */
+int store_insert_image(struct store *s, const struct parsed_image *image,
+		       struct hw_strings *changed, struct hw_err *e);
 
 /* ---- layer.c ---- */
 #define STORE_LAYER_FILE "layer"
@@ -157,9 +173,10 @@ int store_trim_unused(struct store *s, struct hw_err *e);
 bool store_is_held(const struct store *s, const char *chain_id);
 
 /* ---- backup.c ---- */
-/* Write the file of a layer to its directory. @flags: see file_replace(). Needs no lock. */
-int store_backup_layer(int dir, const struct store_layer *layer, unsigned flags, struct hw_err *e);
-/* Return: 1; 0: missing or malformed */
+/* Write the file of a layer to its stage. Needs no lock. */
+int store_backup_layer(const struct store_stage *stage, const struct store_layer *layer,
+		       struct hw_err *e);
+/* Return: 1; 0: missing or malformed; or negative errno: cannot be read */
 int store_backup_read_layer(struct store *s, const char *chain_id, struct store_layer *ret_layer,
 			    struct hw_err *e);
 
@@ -171,40 +188,45 @@ struct store_backup {
 void store_backup_done(struct store_backup *b);
 AUTO_VALUE_DEFINE(store_backup_done, struct store_backup);
 
-/* @hex: name of the directory. Return: 1; 0: missing or malformed; then *ret has the names that
- * could be read. Needs no lock. */
+/* @hex: name of the directory. *ret, which is empty before, gets what can be read. Return: 1; 0:
+ * manifest or configuration are missing or malformed; or negative errno: a file cannot be read. Needs
+ * no lock. */
 int store_backup_read(struct store *s, const char *hex, struct store_backup *ret, struct hw_err *e);
 bool store_backup_exists(const struct store *s, const char *id); /* needs no lock */
-/* Before a commit that adds an image: write its files, unless they exist. They are on disk on
- * return. Called without the lock. */
-int store_backup_place(struct store *s, const struct store_new_image *image, const char *id,
+/* Write the files of a new image to root/ of a new stage. @sync: they are on disk on return. Called
+ * without the lock. */
+int store_backup_stage(struct store *s, const struct store_new_image *image, bool sync,
+		       struct store_stage **ret_stage, struct hw_err *e);
+/* After the commit: move the files from the stage to images/, unless the image has files. */
+int store_backup_place(struct store *s, const char *id, const struct store_stage *stage,
 		       struct hw_err *e);
-/* Before a commit that changes an image: make its files agree with its rows, also on disk. */
-int store_backup_update(struct store *s, const char *id, struct hw_err *e);
-/* Before a commit that removes an image. */
-int store_backup_remove(struct store *s, const char *id, struct hw_err *e);
-/* After that commit. */
-void store_backup_delete(struct store *s, const char *id, struct store_removal *removal);
-/* After a change was rolled back. */
-void store_backup_restore(struct store *s, const struct hw_strings *ids);
-/* Move the files of images without a row to gone/. Return: 0; -ENODATA: rows were lost, so that
- * nothing was moved */
-int store_backup_check(struct store *s, struct store_removal *removal, struct hw_err *e);
-/* Write missing files of all images and layers. Called without the lock. */
+/* After a commit that changed an image: make its files agree with its rows. @flags: see
+ * file_replace() */
+int store_backup_update(struct store *s, const char *id, unsigned flags, struct hw_err *e);
+/* Before a commit that removes an image: move its files to gone/. */
+int store_backup_remove(struct store *s, const char *id, struct store_removal *removal,
+			struct hw_err *e);
+/* If that commit failed. */
+void store_backup_undo_remove(struct store *s, const char *id, const struct store_removal *removal);
+/* Return: 0; -ENODATA: there are files without a row, so rows were lost */
+int store_backup_check(struct store *s, struct hw_err *e);
+/* Write missing and damaged files of all images and layers. Tries all, and returns the first error.
+ * Called without the lock. */
 int store_backup_all(struct store *s, struct hw_err *e);
 
 /* ---- recover.c ---- */
-#define STORE_OLD_DATABASE "images.db.damaged"
-int store_read_loss(struct store *s, struct hw_err *e); /* when the store is opened */
-/* From now on no layer is removed. */
+void store_read_loss(struct store *s); /* when the store is opened */
+/* From now on no layer is removed. If there was a loss before, its reason stays. */
 int store_set_lost(struct store *s, const char *why, struct hw_err *e);
 /* Rename a damaged or empty database, which must be closed, so that a new one is created. */
 int store_move_database(struct store *s, struct hw_err *e);
-/* Insert the row of a layer whose files exist. Return: 1; 0: not possible */
-int store_adopt_layer(struct store *s, const char *chain_id, struct hw_err *e);
-/* Insert the rows of an image from its files. Return: 1; 0: no files, or malformed; *ret_backup has
- * what could be read */
+/* Insert the row of a layer whose files exist. Return: 1; 0: not possible; *unreadable is set if that
+ * is because its file cannot be read, unless it was set before */
+int store_adopt_layer(struct store *s, const char *chain_id, struct hw_err *unreadable,
+		      struct hw_err *e);
+/* Insert the rows of an image from its files. Return: 1; 0: not possible; *ret_backup has what could be
+ * read, and *unreadable is set as by store_adopt_layer() */
 int store_recover_image(struct store *s, const char *hex, struct store_backup *ret_backup,
-			struct hw_err *e);
+			struct hw_err *unreadable, struct hw_err *e);
 
 #endif

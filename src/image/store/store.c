@@ -4,9 +4,11 @@
  *
  * How:   the database decides which layers exist. A directory without a row (its
  *        layer was being created or deleted when the daemon died) is moved to
- *        gone/, which costs one rename, and deleted by store_sweep(). A row without
- *        a directory is deleted: the images with that layer become damaged.
- *        This holds only if the database is complete: otherwise see recover.c.
+ *        gone/, which costs one rename, and deleted by store_sweep(). This holds only
+ *        if the database is complete: otherwise see recover.c.
+ *        A row without a directory stays, and the images with that layer are damaged:
+ *        a pull replaces the layer, or it is there again at the next start, for example
+ *        because its disk is mounted.
  */
 #include "image/store/store.h"
 
@@ -108,51 +110,21 @@ static int remove_stage(void *ctx, const struct file_entry *entry, struct hw_err
 	return store_move_to_gone(s, s->tmp, entry->name, &removal, e);
 }
 
-struct leftovers {
-	struct store *s;
-	struct store_removal *removal;
-};
-
 static int remove_layer_without_row(void *ctx, const struct file_entry *entry, struct hw_err *e)
 {
+	AUTO(store_removal_done) struct store_removal removal = { 0 };
 	autofree char *chain = str_printf("sha256:%s", entry->name);
-	const struct leftovers *l = ctx;
+	struct store *s = ctx;
 	int r;
 
-	r = store_layer_exists(l->s, chain, e);
+	r = store_layer_exists(s, chain, e);
 	if (r != 0)
 		return r < 0 ? r : 0;
-	return store_move_to_gone(l->s, l->s->layers, entry->name, l->removal, e);
-}
-
-/* Images come first: their files may show that rows of layers were lost. */
-int store_remove_leftovers(struct store *s, struct store_removal *removal, struct hw_err *e)
-{
-	struct leftovers l = { s, removal };
-	int r;
-
-	r = store_backup_check(s, removal, e);
-	return r < 0 ? r : file_walk(s->layers, ".", remove_layer_without_row, &l, e);
-}
-
-static int delete_lost_layer_rows(struct store *s, struct hw_err *e)
-{
-	AUTO(hw_strings_free) struct hw_strings chains = { 0 };
-	int r;
-
-	r = store_list_layers(s, &chains, e);
-	for (size_t i = 0; r == 0 && i < chains.n; i++) {
-		if (digest_is_sha256(chains.v[i]) && store_has_directory(s, chains.v[i]))
-			continue;
-		r = db_run(s->db, "DELETE FROM layers WHERE chain = ?",
-			   DB_VALUES(DB_TEXT(chains.v[i])), e);
-	}
-	return r;
+	return store_move_to_gone(s, s->layers, entry->name, &removal, e);
 }
 
 static int remove_incomplete(struct store *s, struct hw_err *e)
 {
-	AUTO(store_removal_done) struct store_removal removal = { 0 };
 	int r;
 
 	r = file_walk(s->gone, ".", skip_used_number, s, e);
@@ -162,41 +134,61 @@ static int remove_incomplete(struct store *s, struct hw_err *e)
 		r = file_walk(s->tmp, ".", skip_used_number, s, e);
 	if (r == 0)
 		r = file_walk(s->tmp, ".", remove_stage, s, e);
-	/* This must come before the next step, which removes the directory of a lost layer if the
-	 * directory exists without root/. */
-	if (r == 0)
-		r = delete_lost_layer_rows(s, e);
 	if (r == 0 && !s->lost)
-		r = store_remove_leftovers(s, &removal, e);
+		r = store_backup_check(s, e);
 	if (r == -ENODATA) {
 		struct hw_err why = *e;
 
 		r = store_set_lost(s, why.msg, e);
 	}
+	if (r == 0 && !s->lost)
+		r = file_walk(s->layers, ".", remove_layer_without_row, s, e);
 	s->leftover_below = s->next_number;
 	return r < 0 ? err_ctx(e, "remove incomplete data from %s", s->root) : 0;
 }
 
-static int sweep_entry(void *ctx, const struct file_entry *entry, struct hw_err *e)
+struct leftovers {
+	const struct store *s;
+	struct store_removal removal;
+};
+
+static int add_leftover(void *ctx, const struct file_entry *entry, struct hw_err *e)
 {
-	AUTO(store_removal_done) struct store_removal removal = { 0 };
-	struct store *s = ctx;
+	struct leftovers *l = ctx;
 	long long n;
 
-	if (parse_number(entry->name, &n) && n >= s->leftover_below)
-		return 0; /* another thread is deleting it */
-	strings_add(&removal.gone, entry->name);
-	return store_delete_gone(s, &removal, e);
+	(void)e;
+	if (!parse_number(entry->name, &n) || n < l->s->leftover_below)
+		strings_add(&l->removal.gone, entry->name); /* else another thread is deleting it */
+	return 0;
+}
+
+static int delete_leftovers(struct store *s, struct hw_err *e)
+{
+	struct leftovers l = { .s = s };
+	int r;
+
+	r = file_walk(s->gone, ".", add_leftover, &l, e);
+	if (r == 0)
+		r = store_delete_gone(s, &l.removal, e);
+	store_removal_done(&l.removal);
+	return r;
 }
 
 int store_sweep(struct store *s, struct hw_err *e)
 {
-	int r;
+	static int (*const steps[])(struct store * s, struct hw_err * e) = {
+		delete_leftovers,
+		store_trim_unused,
+		store_backup_all,
+	};
+	struct hw_err later;
+	int r = 0;
 
-	r = file_walk(s->gone, ".", sweep_entry, s, e);
-	if (r == 0)
-		r = store_trim_unused(s, e);
-	return r < 0 ? r : store_backup_all(s, e);
+	for (size_t i = 0; i < ARRAY_SIZE(steps); i++)
+		if (steps[i](s, r < 0 ? &later : e) < 0 && r == 0)
+			r = e->code;
+	return r;
 }
 
 /* ---- opening ------------------------------------------------------------------- */
@@ -282,19 +274,13 @@ static int open_file(struct store *s, bool must_exist, struct hw_err *e)
 
 static int open_database(struct store *s, struct hw_err *e)
 {
-	bool must_exist;
 	int r;
 
-	r = store_read_loss(s, e);
-	if (r == 0)
-		r = has_content(s, e);
+	store_read_loss(s);
+	r = has_content(s, e);
 	if (r < 0)
 		return r;
-	must_exist = r > 0 && !s->lost;
-	r = open_file(s, must_exist, e);
-	/* SQLite reports an error when reading the first page as damage, too: it may be gone now */
-	if (r == -EUCLEAN)
-		r = open_file(s, must_exist, e);
+	r = open_file(s, r > 0 && !s->lost, e);
 	if (r == -ENODATA || r == -EUCLEAN) {
 		struct hw_err why = *e;
 

@@ -17,15 +17,16 @@
  *	ROOT/reserve               occupies disk space for the database (state.h)
  *	ROOT/empty/                empty directory, for mounts (mount.h)
  *	ROOT/needs-recovery        exists while rows are lost (see store_recover())
- *	ROOT/images.db.damaged     the database before that
+ *	ROOT/images.db.damaged     the database before that; with ".N" those of earlier losses
+ *	ROOT/unrecovered/          directories that store_recover() could not use
  *
  * Rules: incomplete data is never visible. A layer is written to disk (syncfs())
  *        before it is moved into place; it is in place before its row is added to
- *        the database; all layers of an image, and then its files, are there before
- *        the image is added. Removal is in the reverse order. Directories without a row are incomplete and are
- *        removed when the store is opened; this reads only the directory names.
- *        If the database is new, empty or damaged although there are layers or images,
- *        nothing is removed, and store_recover() rebuilds it.
+ *        the database; an image is added with its last layers, or after them. Removal is
+ *        in the reverse order. Layers without a row are incomplete and are removed when
+ *        the store is opened; this reads only the directory names.
+ *        If the database is new, empty or damaged although there are layers or images, or
+ *        lacks an image that has files, nothing is removed, and store_recover() rebuilds it.
  *        All functions are thread-safe. Changes are serialized, but slow
  *        operations (writing to disk, deleting trees) run outside the lock.
  *        Readers use the published snapshot and never wait for a change.
@@ -54,9 +55,10 @@ int store_open(const char *root, struct store **ret_store, struct hw_err *e);
 /* All holds, stages and snapshots must have been released. NULL is allowed. */
 void store_close(struct store *s);
 
-/* Delete the data that was incomplete when the store was opened, layers that neither an image has nor
- * anything holds, and layers that were left by failed pulls more than a day ago (see holds below); write the files of images and layers that an older
- * version has stored (backup.c). May take long. To be called once. */
+/* Delete the data that was incomplete when the store was opened, layers that no image has and nothing
+ * holds, and layers that were left by failed pulls more than a day ago (see holds below); write the files
+ * of images and layers that an older version has stored, or that are damaged (backup.c). Tries everything,
+ * and returns the first error. May take long. To be called once. */
 int store_sweep(struct store *s, struct hw_err *e);
 
 const char *store_root(const struct store *s); /* an absolute path */
@@ -71,9 +73,10 @@ const char *store_root(const struct store *s); /* an absolute path */
 char *store_loss(struct store *s);
 
 struct store_recovery {
-	bool lost;		   /* false: nothing was lost, so nothing was done */
-	size_t layers;		   /* layers that are in the store now */
-	size_t unknown_layers;	   /* directories without a file "layer"; were removed */
+	bool lost;	       /* false: nothing was lost, so nothing was done */
+	size_t layers;	       /* layers that are in the store now */
+	size_t unknown_layers; /* directories without a valid file "layer" */
+	char *unrecovered; /* directory to which unusable layers and images were moved; or NULL */
 	struct hw_strings missing; /* names of images that were lost, or that lack a layer */
 };
 
@@ -81,8 +84,9 @@ void store_recovery_done(struct store_recovery *r);
 
 AUTO_VALUE_DEFINE(store_recovery_done, struct store_recovery);
 
-/* Rebuild the database from the files of layers and images. If it is interrupted, call it again.
- * Return: 0 and a result, to be released with store_recovery_done() */
+/* Rebuild the database from the files of layers and images. If it is interrupted, call it again. If a
+ * file cannot be read, the others are recovered nevertheless; call it again when the file can be read, or
+ * was deleted. Return: 0 and a result, to be released with store_recovery_done(); or negative errno */
 int store_recover(struct store *s, struct store_recovery *ret, struct hw_err *e);
 
 /* Mark the images with these complete names as pinned, now and later, and no other images. */
@@ -139,15 +143,6 @@ struct store_new_image {
 	const char *const *names; /* complete: NAME:TAG or NAME@DIGEST */
 	size_t n_names;
 };
-
-/*
- * Add images, whose layers must be in the store, or add names to existing images: all of them, or on
- * failure none. If a name belongs to another image, the name is moved; the other image keeps its
- * remaining names. The change is on disk on return. Return: 0; -ENOENT: a layer is missing;
- * -EBADMSG: a configuration is malformed; -EINVAL: a name is not complete
- */
-int store_images_add(struct store *s, const struct store_new_image *images, size_t n,
-		     char (*ret_ids)[DIGEST_TEXT], struct hw_err *e);
 
 /* Remove an image with all its names, and all layers that no other image has and that are not held.
  * @text is the same as for store_snapshot_find(), but damaged images are found too. Return: 1 if
@@ -214,13 +209,27 @@ struct store_new_layer {
 	int64_t blob_size;
 };
 
+/* ---- adding ------------------------------------------------------------------ */
+
+struct store_addition {
+	const struct store_new_layer *layers;
+	size_t n_layers;
+	const struct store_new_image *images;
+	size_t n_images;
+};
+
 /*
- * Add complete layers to the store. On success they are on disk and in place; on failure none of
- * them was added. One sync covers all layers, and the unpacker need not sync. It is not an error if
- * another pull has already added a layer. A suspect layer is replaced.
+ * Add complete layers, and add images or add names to existing images: all layers and images, or on
+ * failure nothing. On success they are on disk, and readers see the images. One sync covers all layers, and the
+ * unpacker need not sync.
+ * It is not an error if another pull has already added a layer. A layer that is suspect or has lost
+ * its files is replaced. The layers of an image must be in the store, or be added with it. If a name
+ * belongs to another image, the name is moved; the other image keeps its remaining names.
+ * @ret_ids: the IDs of the images; may be NULL without images. Return: 0; -ENOENT: a layer is
+ * missing; -EBADMSG: a configuration is malformed; -EINVAL: a name is not complete
  */
-int store_layers_commit(struct store *s, const struct store_new_layer *layers, size_t n,
-			struct hw_err *e);
+int store_add(struct store *s, const struct store_addition *what, char (*ret_ids)[DIGEST_TEXT],
+	      struct hw_err *e);
 
 /* ---- holds: layers in use ---------------------------------------------------- */
 

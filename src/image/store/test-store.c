@@ -74,8 +74,10 @@ static void same_layer_twice(void **state)
 	test_layer_begin(p, NULL, "one", &l[2]);
 	for (size_t i = 0; i < 3; i++)
 		v[i] = test_layer_commit_arg(&l[i]);
-	OK(store_layers_commit(p->store, &v[0], 1, &e));
-	OK(store_layers_commit(p->store, &v[1], 2, &e)); /* like a slower pull of the same layer */
+	OK(store_add(p->store, &(struct store_addition){ .layers = &v[0], .n_layers = 1 }, NULL,
+		     &e));
+	OK(store_add(p->store, &(struct store_addition){ .layers = &v[1], .n_layers = 2 }, NULL,
+		     &e)); /* like a slower pull of the same layer */
 	assert_true(has_layer(p, l[0].chain));
 	for (size_t i = 0; i < 3; i++)
 		test_layer_done(&l[i]);
@@ -95,11 +97,18 @@ static void invalid_digests(void **state)
 	test_layer_begin(p, NULL, "one", &l);
 	layer = test_layer_commit_arg(&l);
 	layer.chain_id = "sha256:../../etc";
-	assert_int_equal(store_layers_commit(p->store, &layer, 1, &why), -EINVAL);
+	assert_int_equal(store_add(p->store,
+				   &(struct store_addition){ .layers = &layer, .n_layers = 1 },
+				   NULL, &why),
+			 -EINVAL);
 	assert_string_equal(why.msg, "invalid SHA-256 digest \"sha256:../../etc\"");
 	layer = test_layer_commit_arg(&l);
-	OK(store_layers_commit(p->store, &layer, 1, &e));
-	assert_int_equal(store_layers_commit(p->store, &layer, 1, &why), -EINVAL);
+	OK(store_add(p->store, &(struct store_addition){ .layers = &layer, .n_layers = 1 }, NULL,
+		     &e));
+	assert_int_equal(store_add(p->store,
+				   &(struct store_addition){ .layers = &layer, .n_layers = 1 },
+				   NULL, &why),
+			 -EINVAL);
 	assert_int_equal(store_layer_open(p->store, DIGEST_A, &why), -ENOENT);
 	assert_int_equal(store_layer_open(p->store, "..", &why), -EINVAL);
 	test_layer_done(&l);
@@ -298,10 +307,16 @@ static void all_images_or_none(void **state)
 	struct hw_err e;
 
 	add_layer(p, NULL, "one", chain);
-	assert_int_equal(store_images_add(p->store, images, 2, ids, &e), -ENOENT);
+	assert_int_equal(store_add(p->store,
+				   &(struct store_addition){ .images = images, .n_images = 2 }, ids,
+				   &e),
+			 -ENOENT);
 	assert_int_equal(count_images(p), 0);
 	add_layer(p, NULL, "two", chain);
-	assert_int_equal(store_images_add(p->store, images, 2, ids, &e), 0);
+	assert_int_equal(store_add(p->store,
+				   &(struct store_addition){ .images = images, .n_images = 2 }, ids,
+				   &e),
+			 0);
 	assert_int_equal(count_images(p), 2);
 	assert_finds(p, "busybox:2", ids[1]);
 	assert_finds(p, "busybox:1", ids[1]); /* a name belongs to the last image that has it */

@@ -149,7 +149,8 @@ static inline void add_layer(struct test_store *p, const char *below, const char
 
 	test_layer_begin(p, below, text, &l);
 	layer = test_layer_commit_arg(&l);
-	OK(store_layers_commit(p->store, &layer, 1, &e));
+	OK(store_add(p->store, &(struct store_addition){ .layers = &layer, .n_layers = 1 }, NULL,
+		     &e));
 	memcpy(ret_chain, l.chain, DIGEST_TEXT);
 	test_layer_done(&l);
 }
@@ -207,7 +208,8 @@ static inline int store_image(struct test_store *p, const char *user, const char
 
 	while (names && names[image.n_names])
 		image.n_names++;
-	return store_images_add(p->store, &image, 1, (char(*)[DIGEST_TEXT])ret_id, e);
+	return store_add(p->store, &(struct store_addition){ .images = &image, .n_images = 1 },
+			 (char(*)[DIGEST_TEXT])ret_id, e);
 }
 
 /* Stores the layers and then the image. */
