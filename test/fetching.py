@@ -95,11 +95,15 @@ class Server:
             def log_message(self, *_):
                 pass
 
-        self.http = http.server.ThreadingHTTPServer((address, 0), Handler)
-        self.http.daemon_threads = True
+        class Listener(http.server.ThreadingHTTPServer):
+            address_family = socket.AF_INET6 if ":" in address else socket.AF_INET
+            daemon_threads = True
+
+        self.http = Listener((address, 0), Handler)
         if tls:
             self.http.socket = tls.wrap_socket(self.http.socket, server_side=True)
-        self.host = "%s:%d" % (address, self.http.server_address[1])
+        self.port = self.http.server_address[1]
+        self.host = ("[%s]:%d" if ":" in address else "%s:%d") % (address, self.port)
         self.url = ("https" if tls else "http") + "://" + self.host
         threading.Thread(target=self.http.serve_forever, args=(0.05,), daemon=True).start()
 

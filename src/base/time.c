@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/time.c - monotonic time and deadlines
+ * base/time.c - clocks and deadlines
  */
 #include "base/time.h"
 
@@ -22,6 +22,11 @@ static int64_t read_clock(clockid_t clock)
 int64_t time_now(void)
 {
 	return read_clock(CLOCK_MONOTONIC);
+}
+
+int64_t time_real(void)
+{
+	return read_clock(CLOCK_REALTIME);
 }
 
 int64_t time_boot(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/time.h - monotonic time and deadlines
+ * base/time.h - clocks and deadlines
  *
  * A deadline is a time of CLOCK_MONOTONIC in nanoseconds; TIME_NEVER means no deadline.
  */
@@ -13,6 +13,7 @@
 #define TIME_NEVER INT64_MAX
 
 int64_t time_now(void);			    /* CLOCK_MONOTONIC, ns */
+int64_t time_real(void);		    /* CLOCK_REALTIME, ns since 1970 */
 int64_t time_boot(void);		    /* CLOCK_BOOTTIME, ns; for records on disk */
 int64_t time_deadline(int ms);		    /* ms from now; TIME_NEVER for 0 or less */
 int64_t time_earlier(int64_t a, int64_t b); /* the earlier of two deadlines */

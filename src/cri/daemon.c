@@ -19,7 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <hawser/cni.h>
@@ -42,6 +41,8 @@
 #include "oci/cgroup.h"
 #include "oci/handler.h"
 #include "oci/pause.h"
+#include "oci/spec/limits.h"
+#include "pod/containers.h"
 #include "pod/network-gc.h"
 #include "pod/network-watch.h"
 #include "pod/plugin-server.h"
@@ -67,6 +68,8 @@ struct daemon {
 	struct cgroup_fs *cgroups;
 	struct oci_handlers handlers;
 	struct pause_host *pause;
+	struct spec_host spec_host;
+	char *conmon;
 	struct plugin_server *plugins;
 	struct hw_cni *cni;
 	struct pods *pods;
@@ -281,6 +284,8 @@ static void *sweep(void *ctx)
 	struct hw_err e;
 
 	collect_attachments(d);
+	if (pods_sweep(d->pods, &e) < 0)
+		log_error("%s", e.msg);
 	if (store_sweep(d->store, &e) < 0)
 		log_error("remove incomplete and unused layers: %s", e.msg);
 	return NULL;
@@ -408,6 +413,9 @@ static int open_pods(struct daemon *d, const struct config *c, struct hw_err *e)
 		.handlers = &d->handlers,
 		.sysctls = &sysctls,
 		.network_timeout_ms = c->network_timeout * 1000,
+		.store = d->store,
+		.host = &d->spec_host,
+		.conmon = d->conmon,
 	};
 
 	config_sysctls(c, &sysctls);
@@ -424,6 +432,10 @@ static int start_pods(struct daemon *d, const struct config *c, struct hw_err *e
 	r = cgroup_fs_new("", &d->cgroups, e);
 	if (r < 0)
 		return r;
+	r = spec_host_init(&d->spec_host, d->cgroups, "", e);
+	if (r < 0)
+		return r;
+	d->conmon = executable_find("conmon");
 	probe_handlers(d, c);
 	r = start_pause(d, e);
 	if (r < 0)
@@ -498,6 +510,7 @@ static void write_metrics(void *ctx, struct buf *b)
 {
 	struct daemon *d = ctx;
 	AUTO(store_snapshot_put) const struct store_snapshot *images = store_snapshot_get(d->store);
+	AUTO(shared_unref) const struct containers_view *containers = containers_view(d->pods);
 	AUTO(shared_unref) const struct pods_view *pods = pods_view(d->pods);
 	struct rpc_stats stats = rpc_server_stats(d->server);
 	struct store_usage usage;
@@ -531,6 +544,8 @@ static void write_metrics(void *ctx, struct buf *b)
 	metrics_format_number(b, "hawser_layer_bytes", "gauge",
 			      "Disk space used by all layers, in bytes.", usage.bytes);
 	metrics_format_number(b, "hawser_pods", "gauge", "Pods in any state.", (int64_t)pods->n);
+	metrics_format_number(b, "hawser_containers", "gauge", "Containers in any state.",
+			      (int64_t)containers->n);
 	plugin_server_format_metrics(d->plugins, b);
 	metrics_format_process(b);
 	metrics_format_number(b, "process_start_time_seconds", "gauge",
@@ -633,12 +648,10 @@ static void daemon_init(struct daemon *d, const struct config_source *source, st
 		{ SIGINT, on_stop_signal },
 		{ SIGHUP, on_reload_signal },
 	};
-	struct timespec now;
 
-	clock_gettime(CLOCK_REALTIME, &now);
 	*d = (struct daemon){
 		.source = *source,
-		.started_at = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec,
+		.started_at = time_real(),
 		.lock_fd = -1,
 		.cancel_fd = eventfd(0, EFD_CLOEXEC),
 		.metrics = metrics_new(),
@@ -665,6 +678,8 @@ static void daemon_done(struct daemon *d)
 	plugin_server_free(d->plugins);
 	pause_host_free(d->pause);
 	handlers_done(&d->handlers);
+	spec_host_done(&d->spec_host);
+	free(d->conmon);
 	cgroup_fs_free(d->cgroups);
 	store_close(d->store);
 	uv_loop_close(&d->loop); /* after all threads have ended: they use the loop's descriptors */

@@ -21,7 +21,6 @@
 #include "base/str.h"
 #include "base/time.h"
 #include "fetch/codec/decompress.h"
-#include "fetch/codec/sha256.h"
 #include "fetch/confine/confine.h"
 #include "fetch/http/http.h"
 #include "fetch/source/source.h"
@@ -361,7 +360,6 @@ int fetcher_run(void *unused)
 	f.socket = HELPER_SOCKET;
 	pthread_mutex_init(&f.lock, NULL);
 	http_preload();
-	sha256_free(sha256_new()); /* at its first use OpenSSL reads its configuration file */
 	if (get_job(&f, &e) == 0 && resolve_and_send_image(&f, &e) == 0 &&
 	    serve_requests(&f, &e) == 0)
 		return 0;

@@ -449,9 +449,11 @@ int supervisor_run(int daemon)
 		return 2;
 	}
 	r = send_job(&s, &m, &e);
-	/* the unpackers are copies of this process and must not contain the credentials */
+	/* the unpackers are copies of this process and must not contain the credentials; the URL of a
+	 * proxy may have some, too */
 	erase_job_message(&m);
 	job_wipe(&job);
+	helper_erase_environment();
 	if (r == 0)
 		r = helper_limit_memory(MEMORY, &e);
 	if (r == 0 && !job.unconfined)

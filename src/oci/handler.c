@@ -10,7 +10,7 @@
 #include <assert.h>
 #include <ctype.h>
 #include <errno.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -24,10 +24,9 @@
 
 int handler_parse(const char *text, char **ret_name, const char **ret_program, struct hw_err *e)
 {
-	const char *equals = strchr(text, '=');
-	size_t len = equals ? (size_t)(equals - text) : 0;
+	size_t len = strcspn(text, "=");
 
-	if (!equals || equals[1] != '/')
+	if (!text[len] || text[len + 1] != '/')
 		return err_text(e, -EINVAL, "%.200s: expected NAME=/PATH/OF/PROGRAM", text);
 	for (size_t i = 0; i < len; i++)
 		if (!isalnum((unsigned char)text[i]) && !strchr("-._", text[i]))
@@ -35,7 +34,7 @@ int handler_parse(const char *text, char **ret_name, const char **ret_program, s
 	if (len == 0 || len > 63)
 		return err_text(e, -EINVAL, "%.200s: a name has 1 to 63 characters", text);
 	*ret_name = str_ncopy(text, len);
-	*ret_program = equals + 1;
+	*ret_program = text + len + 1;
 	return 0;
 }
 
@@ -97,14 +96,27 @@ static bool has_mount_setattr(void)
 	return syscall(SYS_mount_setattr, -1, "", 0, NULL, 0) < 0 && errno != ENOSYS;
 }
 
+/* "crun version 1.8.1": 1008; 0 for another program */
+static long get_crun_version(const char *version)
+{
+	static const char prefix[] = "crun version ";
+	char *end = NULL;
+	long major;
+
+	if (!str_starts(version, prefix))
+		return 0;
+	major = strtol(version + strlen(prefix), &end, 10);
+	return major * 1000 + (*end == '.' ? strtol(end + 1, NULL, 10) : 0);
+}
+
 static void set_features(struct oci_handler *h)
 {
+	const long crun = get_crun_version(h->version);
 	struct features f = { 0 };
 	AUTO(buf_done) struct buf text = { 0 };
-	int major = 0, minor = 0, patch = 0;
 	struct hw_err ignored;
 
-	h->seccomp_bpf = sscanf(h->version, "crun version %d.%d.%d", &major, &minor, &patch) >= 2;
+	h->seccomp_bpf = crun > 0;
 	if (!has_mount_setattr())
 		return;
 	if (ask(h->program, "features", &text, &ignored) == 0 &&
@@ -117,9 +129,8 @@ static void set_features(struct oci_handler *h)
 		return;
 	}
 	/* crun: rro since 1.4, idmap since 1.5; uidMappings of its own for a mount since 1.9 */
-	h->rro = major > 1 || (major == 1 && minor >= 4);
-	if (major == 1 && minor >= 5)
-		h->idmap = OCI_IDMAP_SAME;
+	h->rro = crun >= 1004;
+	h->idmap = crun >= 1005 ? OCI_IDMAP_SAME : OCI_IDMAP_NONE;
 }
 
 /* ---- the list ---------------------------------------------------------------------------------- */

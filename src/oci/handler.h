@@ -43,8 +43,8 @@ struct oci_handlers {
 int handler_parse(const char *text, char **ret_name, const char **ret_program, struct hw_err *e);
 
 /* Asks the default program and each NAME=PROGRAM of @given for its version and features. A program
- * that does not answer is part of the list, with a message. @default_program: path; NULL if there is
- * none. @given: handler_parse() must accept each. */
+ * that does not answer is part of the list, with a message. @default_program: path; NULL if it is
+ * missing. @given: handler_parse() must accept each. */
 void handlers_probe(const char *default_program, const struct hw_strings *given,
 		    struct oci_handlers *ret);
 void handlers_done(struct oci_handlers *h);

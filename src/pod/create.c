@@ -10,9 +10,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <sys/random.h>
-#include <time.h>
 
 #include "base/log.h"
 #include "base/str.h"
@@ -40,7 +37,7 @@ static int create_namespaces(struct pod *pod, const char *dir, const char *netns
 	};
 
 	if (pod->spec->namespaces.pid == POD_MODE_POD && pod->cgroup.driver == CGROUP_CGROUPFS) {
-		autofree char *path = cgroup_parent_child(&pod->cgroup, pod->id);
+		autofree char *path = cgroup_parent_child(&pod->cgroup, pod->o.id);
 		int r;
 
 		r = cgroup_create(p->options.cgroups, path, e);
@@ -54,10 +51,10 @@ static int create_namespaces(struct pod *pod, const char *dir, const char *netns
 static int attach_networks(struct pod *pod, const char *netns, struct hw_err *e)
 {
 	struct network_pod n = {
-		.id = pod->id,
+		.id = pod->o.id,
 		.spec = pod->spec,
 		.netns = netns,
-		.cancel_fd = pod->cancel_fd,
+		.cancel_fd = pod->o.cancel_fd,
 		.timeout_ms = pod->pods->options.network_timeout_ms,
 	};
 	const struct pod_network *attached;
@@ -74,8 +71,8 @@ static int attach_networks(struct pod *pod, const char *netns, struct hw_err *e)
 static int create_objects(struct pod *pod, struct hw_err *e)
 {
 	AUTO(hw_strings_free) struct hw_strings later = { 0 };
-	autofree char *netns = pod_netns_path(pod->pods, pod->id);
-	autofree char *dir = pod_dir(pod->pods, pod->id);
+	autofree char *netns = pod_netns_path(pod->pods, pod->o.id);
+	autofree char *dir = pod_dir(pod->pods, pod->o.id);
 	int r;
 
 	r = files_create(dir, pod->spec, e);
@@ -94,29 +91,6 @@ static int create_objects(struct pod *pod, struct hw_err *e)
 }
 
 /* ---- the pod ------------------------------------------------------------------------ */
-
-static int new_id(char ret_id[POD_ID], struct hw_err *e)
-{
-	static const char digits[] = "0123456789abcdef";
-	unsigned char bytes[(POD_ID - 1) / 2];
-
-	if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
-		return err_set(e, -errno, "get random bytes");
-	for (size_t i = 0; i < sizeof(bytes); i++) {
-		ret_id[2 * i] = digits[bytes[i] >> 4];
-		ret_id[2 * i + 1] = digits[bytes[i] & 15];
-	}
-	ret_id[POD_ID - 1] = '\0';
-	return 0;
-}
-
-static int64_t now_realtime(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 static int check_handler(const struct pods *p, const char *name, struct hw_err *e)
 {
@@ -144,7 +118,7 @@ static int plan(struct pod *pod, struct hw_err *e)
 	if (r < 0)
 		return r;
 	r = cgroup_parent_init(&pod->cgroup, p->options.cgroup_driver,
-			       str_or(pod->spec->cgroup_parent, ""), pod->id, e);
+			       str_or(pod->spec->cgroup_parent, ""), pod->o.id, e);
 	if (r < 0)
 		return err_ctx(e, "linux.cgroup_parent");
 	host.cgroup = pod->cgroup.path;
@@ -159,78 +133,58 @@ static int plan(struct pod *pod, struct hw_err *e)
 static int reserve(struct pods *p, const struct pod_spec *spec, struct pod **ret_pod,
 		   struct hw_err *e)
 {
-	autofree char *name = pod_name(spec);
-	struct pod *pod, *found;
+	AUTO(shared_unref) struct pod *pod = NULL;
+	struct object *found;
 	char id[POD_ID];
-	int fd, r;
+	int r;
 
-	r = new_id(id, e);
+	r = object_new_id(id, e);
 	if (r < 0)
 		return r;
-	fd = eventfd(0, EFD_CLOEXEC);
-	if (fd < 0)
-		return err_set(e, -errno, "create an eventfd");
 	pod = pod_new(p, id, spec);
-	pod->created_at = now_realtime();
+	pod->created_at = time_real();
 	pod->state = POD_MAKING;
-	pod->busy = true;
-	pod->cancel_fd = fd;
-	pthread_mutex_lock(&p->lock);
-	found = map_find(p->by_name, name);
-	if (found)
-		shared_ref(found);
-	else
-		pods_insert(p, pod);
-	pthread_mutex_unlock(&p->lock);
-	if (found)
-		shared_unref(pod);
-	*ret_pod = found ? found : pod;
+	r = object_begin_create(&pod->o, e);
+	if (r < 0)
+		return r;
+	found = object_add(&pod->o);
+	*ret_pod = found ? (struct pod *)found : take_ptr(pod);
 	return found ? 1 : 0;
 }
 
-static void close_cancel(struct pod *pod)
+static void undo(struct pod *pod)
 {
-	autoclose int fd = -1;
+	struct hw_err e;
 
-	pthread_mutex_lock(&pod->pods->lock);
-	fd = take_fd(pod->cancel_fd);
-	pthread_mutex_unlock(&pod->pods->lock);
-}
-
-static void undo(struct pod *pod, const struct hw_err *why)
-{
-	struct hw_err *copy = mem_new(sizeof(*copy)), e;
-
-	*copy = *why;
-	pthread_mutex_lock(&pod->pods->lock);
-	pod->error = copy;
-	pthread_mutex_unlock(&pod->pods->lock);
 	/* without this, the row says "making", which means the same after a restart */
 	if (state_change(pod, POD_REMOVING, &e) < 0)
 		pod->state = POD_REMOVING;
 	if (pod_remove(pod, 0, &e) < 0)
-		log_event(LOG_WARN, "failed create not undone yet", "pod", pod->id, "error", e.msg,
-			  NULL);
+		log_event(LOG_WARN, "failed create not undone yet", "pod", pod->o.id, "error",
+			  e.msg, NULL);
 }
 
-/* The caller owns the pod, which is in the index. */
+/* The caller owns the pod, which is in the table. */
 static int create(struct pod *pod, struct hw_err *e)
 {
+	bool stored = false;
 	int r;
 
 	r = plan(pod, e);
 	if (r == 0)
 		r = state_insert(pod, e);
-	if (r < 0) {
-		pods_delete(pod->pods, pod);
-		return r;
-	}
-	r = create_objects(pod, e);
+	stored = r == 0;
+	if (r == 0)
+		r = create_objects(pod, e);
 	if (r == 0)
 		r = state_change(pod, POD_READY, e);
-	close_cancel(pod);
 	if (r < 0)
-		undo(pod, e);
+		object_set_error(&pod->o, e);
+	object_end_create(&pod->o);
+	if (r < 0 && stored)
+		undo(pod);
+	else if (r < 0)
+		object_remove(&pod->o);
 	return r;
 }
 
@@ -240,57 +194,30 @@ static int refuse_name(const struct pod *pod, const char *why, struct hw_err *e)
 {
 	return err_text(e, -ENOTUNIQ, "pod %s/%s with UID %s, attempt %" PRIu32 " %s: %s",
 			pod->spec->namespace, pod->spec->name, pod->spec->uid, pod->spec->attempt,
-			why, pod->id);
-}
-
-/* Waits for the end of a running create. Return: the state of the pod; 0: it is gone. *ret_error is the
- * error of that create, which belongs to the pod; NULL: it has not failed, or had ended before */
-static int wait_for_create(struct pod *pod, int64_t deadline, enum pod_state *ret_state,
-			   const struct hw_err **ret_error, struct hw_err *e)
-{
-	struct timespec until = { .tv_sec = deadline / 1000000000,
-				  .tv_nsec = deadline % 1000000000 };
-	bool waited = false;
-	int r = 0;
-
-	pthread_mutex_lock(&pod->pods->lock);
-	while (r == 0 && pod->cancel_fd >= 0 && !pod->gone) {
-		waited = true;
-		r = pthread_cond_timedwait(&pod->changed, &pod->pods->lock, &until);
-	}
-	while (r == 0 && waited && pod->busy)
-		r = pthread_cond_timedwait(&pod->changed, &pod->pods->lock, &until);
-	*ret_state = pod->gone || !pod->view ? 0 : pod->view->state;
-	*ret_error = waited ? pod->error : NULL;
-	pthread_mutex_unlock(&pod->pods->lock);
-	if (r)
-		return err_text(e, -ETIMEDOUT, "pod %s is still being created", pod->id);
-	return 0;
+			why, pod->o.id);
 }
 
 /* Return: 0: @pod is what the caller wants; 1: it is gone, try again; or a negative errno */
 static int join(struct pods *p, struct pod *pod, const struct pod_spec *spec, int64_t deadline,
 		struct hw_err *e)
 {
-	const struct hw_err *error;
-	enum pod_state state;
+	AUTO(shared_unref) const struct pods_view *view = NULL;
+	const struct pod_view *found;
 	int r;
 
 	if (!str_equal(pod->spec->text, spec->text))
 		return refuse_name(pod, "exists with another configuration", e);
-	r = wait_for_create(pod, deadline, &state, &error, e);
-	if (r < 0)
+	r = object_join(&pod->o, deadline, e);
+	if (r != 0)
 		return r;
-	if (error) {
-		*e = *error;
-		return e->code;
-	}
-	if (state == POD_READY)
+	view = pods_view(p);
+	found = pods_view_find(view, pod->o.id);
+	if (found && found->state == POD_READY)
 		return 0;
-	if (state == POD_STOPPING || state == POD_STOPPED)
+	if (found && (found->state == POD_STOPPING || found->state == POD_STOPPED))
 		return refuse_name(pod, "is stopped and must be removed first", e);
 	/* an earlier create that failed, or was interrupted */
-	r = pods_remove(p, pod->id, 0, deadline, e);
+	r = pods_remove(p, pod->o.id, 0, deadline, e);
 	return r < 0 ? r : 1;
 }
 
@@ -308,10 +235,10 @@ int pods_create(struct pods *p, const struct pod_spec *spec, int64_t deadline, c
 			r = join(p, pod, spec, deadline, e);
 		} else {
 			r = create(pod, e);
-			pod_end(pod);
+			object_end(&pod->o);
 		}
 		if (r == 0)
-			memcpy(ret_id, pod->id, POD_ID);
+			memcpy(ret_id, pod->o.id, POD_ID);
 		if (r <= 0)
 			return r;
 	}

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pod/finish.c - stop and remove pods in the background
+ * pod/finish.c - stop and remove pods and containers in the background
  *
- * What:  finishes what a failed operation or a killed process has left: pods in the states stopping
- *        and removing. A pod whose plugins fail is tried again, at growing intervals.
+ * What:  finishes what a failed operation or a killed process has left: objects in the states stopping
+ *        and removing. What fails is tried again, at growing intervals.
  * How:   a few threads, so that a plugin that hangs does not delay all other pods. They start with
- *        the first pod.
+ *        the first object.
  */
 #include <errno.h>
 
@@ -13,68 +13,91 @@
 #include "base/mem.h"
 #include "base/os/thread.h"
 #include "base/time.h"
-#include "pod/pod.h"
+#include "pod/container.h"
 
 #define THREADS	     4
 #define DELAY_MIN_MS 1000
 #define DELAY_MAX_MS 60000
-#define BUSY_MS	     1000 /* how long a thread waits for another operation on the pod */
+#define BUSY_MS	     1000 /* how long a thread waits for another operation on the object */
+#define KILL_MS	     30000
 
-/* ---- one pod ------------------------------------------------------------------------ */
+/* ---- one object --------------------------------------------------------------------- */
 
-static int finish(struct pod *pod, struct hw_err *e)
+static int finish_pod(struct pod *pod, struct hw_err *e)
+{
+	if (pod->state == POD_STOPPING)
+		return pod_stop(pod, 0, e);
+	if (pod->state == POD_REMOVING)
+		return pod_remove(pod, 0, e);
+	return 0;
+}
+
+/* Processes may outlive a container that has ended: in a PID namespace that it shares, or if its monitor was
+ * killed. */
+static int finish_container(struct container *c, struct hw_err *e)
+{
+	enum container_state state = container_get_state(c);
+
+	if (state == CONTAINER_REMOVING)
+		return container_remove(c, 0, e);
+	if (state == CONTAINER_EXITED)
+		return container_kill(c, time_deadline(KILL_MS), e);
+	return 0;
+}
+
+static int finish(struct object *o, struct hw_err *e)
 {
 	int r;
 
-	r = pod_begin(pod, time_deadline(BUSY_MS), e);
+	r = object_begin(o, time_deadline(BUSY_MS), e);
 	if (r < 0)
-		finisher_add(pod, DELAY_MIN_MS);
+		finisher_add(o, DELAY_MIN_MS);
 	if (r != 0)
 		return 0;
-	if (pod->state == POD_STOPPING)
-		r = pod_stop(pod, 0, e);
-	else if (pod->state == POD_REMOVING)
-		r = pod_remove(pod, 0, e);
-	pod_end(pod);
+	if (o->table == &o->table->pods->pods)
+		r = finish_pod((struct pod *)o, e);
+	else
+		r = finish_container((struct container *)o, e);
+	object_end(o);
 	return r;
 }
 
 /* ---- threads ------------------------------------------------------------------------ */
 
-static struct pod *find_first(const struct finisher *f)
+static struct object *find_first(const struct finisher *f)
 {
-	struct pod *first = NULL;
+	struct object *first = NULL;
 
-	list_for_each(struct pod, pod, &f->pods, finish_link)
-		if (!first || pod->finish_at < first->finish_at)
-			first = pod;
+	list_for_each(struct object, o, &f->objects, finish_link)
+		if (!first || o->finish_at < first->finish_at)
+			first = o;
 	return first;
 }
 
-/* Return: the next pod to finish, with a reference; NULL: the threads are to stop */
-static struct pod *wait_for_pod(struct finisher *f)
+/* Return: the next object to finish, with a reference; NULL: the threads are to stop */
+static struct object *wait_for_object(struct finisher *f)
 {
-	struct pod *pod = NULL;
+	struct object *o = NULL;
 
 	pthread_mutex_lock(&f->lock);
 	while (!f->stopping) {
-		pod = find_first(f);
-		if (pod && time_has_passed(pod->finish_at))
+		o = find_first(f);
+		if (o && time_has_passed(o->finish_at))
 			break;
-		if (pod) {
-			struct timespec until = { .tv_sec = pod->finish_at / 1000000000,
-						  .tv_nsec = pod->finish_at % 1000000000 };
+		if (o) {
+			struct timespec until = { .tv_sec = o->finish_at / 1000000000,
+						  .tv_nsec = o->finish_at % 1000000000 };
 
 			pthread_cond_timedwait(&f->changed, &f->lock, &until);
 		} else {
 			pthread_cond_wait(&f->changed, &f->lock);
 		}
-		pod = NULL;
+		o = NULL;
 	}
-	if (pod)
-		list_remove(&pod->finish_link);
+	if (o)
+		list_remove(&o->finish_link);
 	pthread_mutex_unlock(&f->lock);
-	return pod;
+	return o;
 }
 
 static void *finisher_thread(void *arg)
@@ -83,14 +106,14 @@ static void *finisher_thread(void *arg)
 	struct hw_err e;
 
 	for (;;) {
-		AUTO(shared_unref) struct pod *pod = NULL;
+		AUTO(shared_unref) struct object *o = NULL;
 
-		pod = wait_for_pod(f);
-		if (!pod)
+		o = wait_for_object(f);
+		if (!o)
 			return NULL;
-		if (finish(pod, &e) < 0)
-			log_event(LOG_WARN, "pod not cleaned up, trying again later", "pod",
-				  pod->id, "error", e.msg, NULL);
+		if (finish(o, &e) < 0)
+			log_event(LOG_WARN, "not cleaned up, trying again later", "id", o->id,
+				  "error", e.msg, NULL);
 	}
 }
 
@@ -118,38 +141,38 @@ void finisher_init(struct finisher *f)
 	pthread_condattr_t attr;
 
 	*f = (struct finisher){ .lock = PTHREAD_MUTEX_INITIALIZER };
-	list_init(&f->pods);
+	list_init(&f->objects);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&f->changed, &attr);
 	pthread_condattr_destroy(&attr);
 }
 
-void finisher_add(struct pod *pod, int delay_ms)
+void finisher_add(struct object *o, int delay_ms)
 {
-	struct finisher *f = &pod->pods->finisher;
+	struct finisher *f = &o->table->pods->finisher;
 
 	pthread_mutex_lock(&f->lock);
-	if (!f->stopping && list_is_empty(&pod->finish_link)) {
-		pod->finish_at = time_now() + (int64_t)delay_ms * 1000000;
-		list_append(&f->pods, &pod->finish_link);
-		shared_ref(pod);
+	if (!f->stopping && list_is_empty(&o->finish_link)) {
+		o->finish_at = time_now() + (int64_t)delay_ms * 1000000;
+		list_append(&f->objects, &o->finish_link);
+		shared_ref(o);
 		start_threads(f);
 		pthread_cond_signal(&f->changed);
 	}
 	pthread_mutex_unlock(&f->lock);
 }
 
-void finisher_add_failed(struct pod *pod)
+void finisher_add_failed(struct object *o)
 {
-	int next = pod->finish_delay_ms * 2;
+	int next = o->finish_delay_ms * 2;
 
 	if (next < DELAY_MIN_MS)
 		next = DELAY_MIN_MS;
 	if (next > DELAY_MAX_MS)
 		next = DELAY_MAX_MS;
-	pod->finish_delay_ms = next;
-	finisher_add(pod, next);
+	o->finish_delay_ms = next;
+	finisher_add(o, next);
 }
 
 void finisher_done(struct finisher *f)
@@ -160,9 +183,9 @@ void finisher_done(struct finisher *f)
 	pthread_mutex_unlock(&f->lock);
 	for (size_t i = 0; i < f->n_threads; i++)
 		pthread_join(f->threads[i], NULL);
-	list_for_each_safe(struct pod, pod, &f->pods, finish_link) {
-		list_remove(&pod->finish_link);
-		shared_unref(pod);
+	list_for_each_safe(struct object, o, &f->objects, finish_link) {
+		list_remove(&o->finish_link);
+		shared_unref(o);
 	}
 	free(f->threads);
 	pthread_cond_destroy(&f->changed);

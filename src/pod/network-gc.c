@@ -23,9 +23,9 @@
 
 static int check_pod(struct pod *pod, struct hw_err *e)
 {
-	autofree char *netns = pod_netns_path(pod->pods, pod->id);
+	autofree char *netns = pod_netns_path(pod->pods, pod->o.id);
 	struct network_pod n = {
-		.id = pod->id,
+		.id = pod->o.id,
 		.spec = pod->spec,
 		.netns = netns,
 		.cancel_fd = -1,
@@ -33,23 +33,23 @@ static int check_pod(struct pod *pod, struct hw_err *e)
 	};
 
 	if (pod->state != POD_READY)
-		return err_text(e, -EBUSY, "pod %s is %s", pod->id, pod_state_name(pod->state));
+		return err_text(e, -EBUSY, "pod %s is %s", pod->o.id, pod_state_name(pod->state));
 	return network_check(pod->pods->options.cni, &n, pod->network, e);
 }
 
 int pods_check(struct pods *p, const char *id, int64_t deadline, struct hw_err *e)
 {
-	AUTO(shared_unref) struct pod *pod = pods_get(p, id);
+	AUTO(shared_unref) struct pod *pod = object_get(&p->pods, id);
 	int r = 1;
 
 	if (pod)
-		r = pod_begin(pod, deadline, e);
+		r = object_begin(&pod->o, deadline, e);
 	if (r == 1)
 		return err_text(e, -ENODATA, "no pod %.80s", id);
 	if (r < 0)
 		return r;
 	r = check_pod(pod, e);
-	pod_end(pod);
+	object_end(&pod->o);
 	return r;
 }
 
@@ -87,7 +87,7 @@ static void add_pods(const struct pods_view *view, const char *network, struct v
 
 		for (size_t k = 0; n && k < n->attachments.n; k++)
 			if (str_equal(a[k].network, network))
-				add_valid(valid, view->pods[i]->id, a[k].ifname);
+				add_valid(valid, view->pods[i]->o.id, a[k].ifname);
 	}
 }
 

@@ -49,13 +49,17 @@
 #include "oci/handler.h"
 #include "oci/pause.h"
 #include "pod/network.h"
+#include "pod/object.h"
 #include "pod/spec.h"
 
-#define POD_ID 65 /* 64 hex digits and a NUL */
+#define POD_ID OBJECT_ID
 
 struct pods;
 struct network_watch;
+struct events;
 struct pod_cidr;
+struct spec_host;
+struct store;
 
 struct pods_options {
 	const char *root, *state, *netns_dir;
@@ -69,6 +73,12 @@ struct pods_options {
 	const struct oci_handlers *handlers; /* borrowed */
 	const struct hw_map *sysctls;	     /* default sysctls of pods with a network namespace */
 	int network_timeout_ms;		     /* for ADD */
+	/* for containers */
+	struct store *store;	      /* borrowed */
+	const struct spec_host *host; /* borrowed */
+	const struct hw_strings
+		*capabilities; /* of a container by default; borrowed; NULL: containerd's */
+	const char *conmon;    /* path; NULL: not found */
 };
 
 /* Opens the database and publishes the pods that it contains. Changes nothing else.
@@ -77,6 +87,8 @@ int pods_open(const struct pods_options *options, struct pods **ret_pods, struct
 /* Starts to finish, in the background, what an earlier process has left. To be called when no process
  * of it can change anything any more. */
 int pods_recover(struct pods *p, struct hw_err *e);
+/* Deletes directories of containers that do not exist any more. May take long. */
+int pods_sweep(struct pods *p, struct hw_err *e);
 /* No operation may be running. NULL is allowed. The pods stay as they are. */
 void pods_close(struct pods *p);
 
@@ -94,6 +106,9 @@ enum { PODS_FORCE = 1 << 0 }; /* ignore errors of plugins, and remove lost pods 
 /* Stops the pod if necessary. Return: 0 also if it does not exist */
 int pods_remove(struct pods *p, const char *id, unsigned flags, int64_t deadline, struct hw_err *e);
 
+/* Events of all pods and containers: see events.h. */
+struct events *pods_events(struct pods *p);
+
 /* ---- views for readers -------------------------------------------------------------- */
 
 enum pod_state {
@@ -109,8 +124,7 @@ const char *pod_state_name(enum pod_state state);
 
 /* Immutable. */
 struct pod_view {
-	struct shared shared;
-	char id[POD_ID];
+	struct object_view o; /* .id */
 	enum pod_state state;
 	int64_t created_at;		   /* ns since 1970 */
 	const struct pod_spec *spec;	   /* NULL: lost */

@@ -37,7 +37,7 @@ static const struct hw_field port_fields[] = {
 	{ 0 },
 };
 
-static const struct hw_field namespace_fields[] = {
+const struct hw_field pod_namespace_fields[] = {
 	{ "network", HW_INT, NS_AT(network) },
 	{ "pid", HW_INT, NS_AT(pid) },
 	{ "ipc", HW_INT, NS_AT(ipc) },
@@ -61,7 +61,7 @@ static const struct hw_field spec_fields[] = {
 	{ "annotations", HW_MAP, AT(annotations) },
 	{ "cgroup_parent", HW_STRING, AT(cgroup_parent) },
 	{ "sysctls", HW_MAP, AT(sysctls) },
-	{ "namespace_options", HW_OBJECT, AT(namespaces), .sub = namespace_fields },
+	{ "namespace_options", HW_OBJECT, AT(namespaces), .sub = pod_namespace_fields },
 	{ "privileged", HW_BOOL, AT(privileged) },
 	{ "resources", HW_OBJECT, AT(resources), .has = HAS(has_resources),
 	  .sub = oci_resources_fields },
@@ -194,6 +194,15 @@ static size_t map_size(const struct hw_map *map)
 	return size;
 }
 
+int pod_check_labels(const struct hw_map *labels, const struct hw_map *annotations,
+		     struct hw_err *e)
+{
+	if (map_size(labels) + map_size(annotations) > POD_LABELS_MAX)
+		return err_text(e, -EINVAL, "labels and annotations: more than %d bytes in all",
+				POD_LABELS_MAX);
+	return 0;
+}
+
 enum pod_sysctl pod_sysctl_kind(const char *name)
 {
 	static const struct {
@@ -259,10 +268,7 @@ static int check_spec(const struct pod_spec *spec, struct hw_err *e)
 		return r;
 	if (!str_empty(spec->log_directory) && spec->log_directory[0] != '/')
 		return err_text(e, -EINVAL, "log_directory: path must be absolute");
-	if (map_size(&spec->labels) + map_size(&spec->annotations) > POD_LABELS_MAX)
-		return err_text(e, -EINVAL, "labels and annotations: more than %d bytes in all",
-				POD_LABELS_MAX);
-	return 0;
+	return pod_check_labels(&spec->labels, &spec->annotations, e);
 }
 
 /* ---- lifetime ----------------------------------------------------------------------- */

@@ -76,6 +76,12 @@ int pod_spec_seal(struct pod_spec *spec, struct hw_err *e);
 /* Decodes a text of pod_spec_seal(). */
 int pod_spec_decode(const char *text, struct pod_spec **ret_spec, struct hw_err *e);
 
+extern const struct hw_field pod_namespace_fields[]; /* struct pod_namespaces */
+
+/* Return: 0; -EINVAL if labels and annotations have more than POD_LABELS_MAX bytes in all */
+int pod_check_labels(const struct hw_map *labels, const struct hw_map *annotations,
+		     struct hw_err *e);
+
 /* Return: the value of an annotation; NULL if the pod does not have it */
 const char *pod_spec_annotation(const struct pod_spec *spec, const char *key);
 

@@ -33,6 +33,29 @@ static const char *const migrations[] = {
 	" network TEXT NOT NULL,"	   /* pod_network_fields */
 	" pid INTEGER NOT NULL"
 	") WITHOUT ROWID;",
+
+	"CREATE TABLE containers ("
+	" id TEXT PRIMARY KEY,"
+	" pod TEXT NOT NULL,"
+	" state INTEGER NOT NULL," /* enum container_state */
+	" created_at INTEGER NOT NULL,"
+	" started_at INTEGER NOT NULL,"
+	" finished_at INTEGER NOT NULL,"
+	" exit_code INTEGER NOT NULL,"
+	" oom INTEGER NOT NULL,"
+	" reason TEXT NOT NULL,"
+	" message TEXT NOT NULL,"
+	" spec TEXT NOT NULL,"
+	" image_id TEXT NOT NULL,"
+	" image_ref TEXT NOT NULL,"
+	" layers TEXT NOT NULL," /* chain IDs: a JSON list */
+	" log TEXT NOT NULL,"
+	" stop_signal INTEGER NOT NULL,"
+	" uid INTEGER NOT NULL,"
+	" gid INTEGER NOT NULL,"
+	" groups TEXT NOT NULL," /* a JSON list */
+	" limits TEXT NOT NULL"	 /* oci_resources_fields: as they are now */
+	") WITHOUT ROWID;",
 };
 
 static const struct db_options options = {
@@ -117,13 +140,11 @@ static void load_row(struct pods *p, struct db_query *q)
 	};
 	adjust_state(pod, (enum pod_state)db_int(q, 1));
 	if (r < 0) {
-		log_event(LOG_ERROR, "row of a pod cannot be read; the pod is kept", "pod", pod->id,
-			  "error", e.msg, NULL);
+		log_event(LOG_ERROR, "row of a pod cannot be read; the pod is kept", "pod",
+			  pod->o.id, "error", e.msg, NULL);
 		pod->state = POD_LOST;
 	}
-	pthread_mutex_lock(&p->lock);
-	pods_insert(p, pod);
-	pthread_mutex_unlock(&p->lock);
+	object_add(&pod->o);
 	pod_publish(pod);
 }
 
@@ -150,7 +171,7 @@ int state_insert(struct pod *pod, struct hw_err *e)
 	r = db_run(p->db,
 		   "INSERT INTO pods (id, state, created_at, boot, spec, cgroup, cgroup_driver,"
 		   " network, pid) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0)",
-		   DB_VALUES(DB_TEXT(pod->id), DB_INT(pod->state), DB_INT(pod->created_at),
+		   DB_VALUES(DB_TEXT(pod->o.id), DB_INT(pod->state), DB_INT(pod->created_at),
 			     DB_TEXT(p->boot), DB_TEXT(pod->spec->text), DB_TEXT(pod->cgroup.path),
 			     DB_INT(pod->cgroup.driver), DB_TEXT(pod->network->text)),
 		   e);
@@ -162,20 +183,22 @@ int state_insert(struct pod *pod, struct hw_err *e)
 
 int state_change(struct pod *pod, enum pod_state state, struct hw_err *e)
 {
+	enum pod_state before = pod->state;
 	struct pods *p = pod->pods;
 	int r;
 
 	pthread_mutex_lock(&p->write_lock);
 	r = db_run(p->db, "UPDATE pods SET state = ?, network = ?, pid = ? WHERE id = ?",
 		   DB_VALUES(DB_INT(state), DB_TEXT(pod->network->text), DB_INT(pod->pid),
-			     DB_TEXT(pod->id)),
+			     DB_TEXT(pod->o.id)),
 		   e);
 	if (r == 0) {
 		pod->state = state;
 		pod_publish(pod);
+		event_pod_changed(pod, before);
 	}
 	pthread_mutex_unlock(&p->write_lock);
-	return r < 0 ? err_ctx(e, "store state \"%s\" of pod %s", pod_state_name(state), pod->id)
+	return r < 0 ? err_ctx(e, "store state \"%s\" of pod %s", pod_state_name(state), pod->o.id)
 		     : 0;
 }
 
@@ -185,9 +208,11 @@ int state_delete(struct pod *pod, struct hw_err *e)
 	int r;
 
 	pthread_mutex_lock(&p->write_lock);
-	r = db_run(p->db, "DELETE FROM pods WHERE id = ?", DB_VALUES(DB_TEXT(pod->id)), e);
-	if (r == 0)
-		pods_delete(p, pod);
+	r = db_run(p->db, "DELETE FROM pods WHERE id = ?", DB_VALUES(DB_TEXT(pod->o.id)), e);
+	if (r == 0) {
+		object_remove(&pod->o);
+		event_pod_deleted(pod);
+	}
 	pthread_mutex_unlock(&p->write_lock);
-	return r < 0 ? err_ctx(e, "delete pod %s from the database", pod->id) : 0;
+	return r < 0 ? err_ctx(e, "delete pod %s from the database", pod->o.id) : 0;
 }

@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -18,21 +17,22 @@
 #include "base/str.h"
 #include "base/time.h"
 #include "oci/cgroup.h"
+#include "pod/container.h"
 #include "pod/files.h"
 #include "pod/namespaces.h"
-#include "pod/pod.h"
 
 /* Below the two minutes that kubelet waits for a stop, so that it gets the plugin's error. */
-#define DEL_TIMEOUT_MS	  110000
-#define CGROUP_TIMEOUT_MS 10000
+#define DEL_TIMEOUT_MS	      110000
+#define CGROUP_TIMEOUT_MS     10000
+#define CONTAINERS_TIMEOUT_MS 60000
 
 /* ---- steps -------------------------------------------------------------------------- */
 
 static int detach_networks(struct pod *pod, struct hw_err *e)
 {
-	autofree char *netns = pod_netns_path(pod->pods, pod->id);
+	autofree char *netns = pod_netns_path(pod->pods, pod->o.id);
 	struct network_pod n = {
-		.id = pod->id,
+		.id = pod->o.id,
 		.spec = pod->spec,
 		.netns = access(netns, F_OK) == 0 ? netns : "",
 		.cancel_fd = -1,
@@ -45,13 +45,13 @@ static int detach_networks(struct pod *pod, struct hw_err *e)
 /* A pod without a row: its attachments are in the cache of libcni, if anywhere. */
 static int detach_lost(struct pod *pod, struct hw_err *e)
 {
-	return network_detach_cached(pod->pods->options.cni, pod->id, DEL_TIMEOUT_MS, e);
+	return network_detach_cached(pod->pods->options.cni, pod->o.id, DEL_TIMEOUT_MS, e);
 }
 
 static int remove_namespaces(struct pod *pod, struct hw_err *e)
 {
-	autofree char *netns = pod_netns_path(pod->pods, pod->id);
-	autofree char *dir = pod_dir(pod->pods, pod->id);
+	autofree char *netns = pod_netns_path(pod->pods, pod->o.id);
+	autofree char *dir = pod_dir(pod->pods, pod->o.id);
 	int r;
 
 	r = namespaces_remove(netns, dir, e);
@@ -66,7 +66,7 @@ static int remove_files(struct pod *pod, struct hw_err *e)
 	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dir < 0)
 		return err_set(e, -errno, "open %s", path);
-	return remove_tree(dir, pod->id, e);
+	return remove_tree(dir, pod->o.id, e);
 }
 
 /* With the systemd driver, the cgroups of containers end with their units. */
@@ -76,7 +76,7 @@ static int remove_cgroup(struct pod *pod, struct hw_err *e)
 
 	if (!pod->cgroup.path || pod->cgroup.driver == CGROUP_SYSTEMD)
 		return 0;
-	child = cgroup_parent_child(&pod->cgroup, pod->id);
+	child = cgroup_parent_child(&pod->cgroup, pod->o.id);
 	return cgroup_remove(pod->pods->options.cgroups, pod->cgroup.own ? pod->cgroup.path : child,
 			     time_deadline(CGROUP_TIMEOUT_MS), e);
 }
@@ -87,9 +87,12 @@ static int teardown(struct pod *pod, unsigned flags, struct hw_err *e)
 {
 	int r;
 
+	r = containers_kill_all(pod, time_deadline(CONTAINERS_TIMEOUT_MS), e);
+	if (r < 0)
+		return r;
 	r = pod->spec ? detach_networks(pod, e) : detach_lost(pod, e);
 	if (r < 0 && (flags & PODS_FORCE)) {
-		log_event(LOG_WARN, "network not cleaned up", "pod", pod->id, "error", e->msg,
+		log_event(LOG_WARN, "network not cleaned up", "pod", pod->o.id, "error", e->msg,
 			  NULL);
 		r = 0;
 	}
@@ -101,11 +104,11 @@ static int teardown(struct pod *pod, unsigned flags, struct hw_err *e)
 /* Notes the error for readers, and tries again later. */
 static int stop_failed(struct pod *pod, struct hw_err *e)
 {
-	err_ctx(e, "pod %s", pod->id);
+	err_ctx(e, "pod %s", pod->o.id);
 	free(pod->message);
 	pod->message = str_copy(e->msg);
 	pod_publish(pod);
-	finisher_add_failed(pod);
+	finisher_add_failed(&pod->o);
 	return e->code;
 }
 
@@ -136,13 +139,15 @@ int pod_remove(struct pod *pod, unsigned flags, struct hw_err *e)
 		return err_text(e, -EBUSY,
 				"pod %s was lost from the database: remove it with \"hawser rm "
 				"--force\"",
-				pod->id);
+				pod->o.id);
 	r = pod_stop(pod, flags, e);
 	if (r == 0 && pod->state == POD_STOPPED)
 		r = state_change(pod, POD_REMOVING, e);
 	if (r < 0)
 		return r;
-	r = remove_files(pod, e);
+	r = containers_remove_all(pod, flags, e);
+	if (r == 0)
+		r = remove_files(pod, e);
 	if (r == 0)
 		r = remove_cgroup(pod, e);
 	if (r < 0)
@@ -152,29 +157,20 @@ int pod_remove(struct pod *pod, unsigned flags, struct hw_err *e)
 
 /* ---- operations --------------------------------------------------------------------- */
 
-/* Ends a create, so that its owner gives the pod up soon. */
-static void cancel_create(struct pod *pod)
-{
-	pthread_mutex_lock(&pod->pods->lock);
-	if (pod->cancel_fd >= 0)
-		eventfd_write(pod->cancel_fd, 1);
-	pthread_mutex_unlock(&pod->pods->lock);
-}
-
 int pods_stop(struct pods *p, const char *id, int64_t deadline, struct hw_err *e)
 {
 	AUTO(shared_unref) struct pod *pod = NULL;
 	int r;
 
-	pod = pods_get(p, id);
+	pod = object_get(&p->pods, id);
 	if (!pod)
 		return 0;
-	cancel_create(pod);
-	r = pod_begin(pod, deadline, e);
+	object_cancel(&pod->o); /* a running create ends soon */
+	r = object_begin(&pod->o, deadline, e);
 	if (r != 0)
 		return r < 0 ? r : 0;
 	r = pod_stop(pod, 0, e);
-	pod_end(pod);
+	object_end(&pod->o);
 	return r;
 }
 
@@ -183,14 +179,14 @@ int pods_remove(struct pods *p, const char *id, unsigned flags, int64_t deadline
 	AUTO(shared_unref) struct pod *pod = NULL;
 	int r;
 
-	pod = pods_get(p, id);
+	pod = object_get(&p->pods, id);
 	if (!pod)
 		return 0;
-	cancel_create(pod);
-	r = pod_begin(pod, deadline, e);
+	object_cancel(&pod->o); /* a running create ends soon */
+	r = object_begin(&pod->o, deadline, e);
 	if (r != 0)
 		return r < 0 ? r : 0;
 	r = pod_remove(pod, flags, e);
-	pod_end(pod);
+	object_end(&pod->o);
 	return r;
 }

@@ -43,6 +43,15 @@ static int send_text(struct rpc_call *call, const char *text, struct hw_err *e)
 	return rpc_send(call, &b, e);
 }
 
+static int send_bytes(struct rpc_call *call, long long size, struct hw_err *e)
+{
+	struct buf b = { 0 };
+
+	memset(buf_reserve(&b, (size_t)size), 'x', (size_t)size);
+	buf_commit(&b, (size_t)size);
+	return rpc_send(call, &b, e);
+}
+
 static int sample_echo(struct rpc_call *call, void *ctx, struct hw_err *e)
 {
 	AUTO(buf_done) struct buf message = { 0 };
@@ -113,13 +122,8 @@ static int sample_count(struct rpc_call *call, void *ctx, struct hw_err *e)
 
 	counts->started++;
 	r = receive_numbers(call, &n, &size, e);
-	for (long long i = 0; r == 0 && i < n; i++) {
-		struct buf b = { 0 };
-
-		memset(buf_reserve(&b, (size_t)size), 'x', (size_t)size);
-		buf_commit(&b, (size_t)size);
-		r = rpc_send(call, &b, e);
-	}
+	for (long long i = 0; r == 0 && i < n; i++)
+		r = send_bytes(call, size, e);
 	count_end(call, counts);
 	return r;
 }
@@ -127,11 +131,20 @@ static int sample_count(struct rpc_call *call, void *ctx, struct hw_err *e)
 static int sample_watch(struct rpc_call *call, void *ctx, struct hw_err *e)
 {
 	struct pollfd cancel = { .fd = rpc_cancel_fd(call), .events = POLLIN };
+	AUTO(buf_done) struct buf request = { 0 };
 	struct sample_counts *counts = ctx;
+	long long size;
 	int r;
 
 	counts->started++;
-	r = send_text(call, "watching", e);
+	r = rpc_receive(call, &request, e);
+	if (r > 0 && str_to_int64(str_or(request.data, ""), 1, COUNT_SIZE_MAX, &size)) {
+		do {
+			r = send_bytes(call, size, e);
+		} while (r == 0);
+	} else if (r > 0) {
+		r = send_text(call, "watching", e);
+	}
 	if (r == 0) {
 		poll(&cancel, 1, -1);
 		r = status_set(e, STATUS_ABORTED, "watched");

@@ -8,7 +8,8 @@
  *	/sample.Sample/Mute   short    returns without a response, like a faulty handler
  *	/sample.Sample/Sleep  long     "MS": sleeps MS milliseconds, or until the call is cancelled
  *	/sample.Sample/Count  long     "N SIZE": responds with N messages of SIZE bytes
- *	/sample.Sample/Watch  endless  responds with "watching", then sleeps until it is cancelled
+ *	/sample.Sample/Watch  endless  "": responds with "watching", then sleeps until it is cancelled;
+ *	                               "SIZE": responds with messages of SIZE bytes until then
  *	/sample.Sample/Sum    long     stream of requests: responds with "N BYTES", number and size
  *	/sample.Sample/Chat   long     stream of requests: responds to each request at once
  */

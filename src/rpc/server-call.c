@@ -84,6 +84,9 @@ void server_call_finished(void *ctx, struct rpc_call *call, enum status_code cod
 /* The stream is closed or finished: drops the loop's reference. */
 static void detach_stream(struct rpc_call *call)
 {
+	struct conn *c = call->conn;
+
+	c->n_calls--;
 	call->stream = NULL;
 	call->conn = NULL;
 	rpc_call_unref(call);
@@ -147,6 +150,7 @@ static void on_begin(void *ctx, struct grpc_call *stream)
 	call->deadline = stream->deadline;
 	call->stream = stream;
 	call->conn = c;
+	c->n_calls++;
 	call->entry = m;
 	stream->user = call;
 	if (m->method->flags & RPC_STREAM_IN)
@@ -264,7 +268,7 @@ void server_end_endless(struct rpc_server *s)
 			continue;
 		rpc_call_cancel(call, STATUS_UNAVAILABLE);
 		conn_schedule_flush(call->conn);
-		grpc_finish(call->stream, STATUS_UNAVAILABLE, STOPPING);
+		grpc_finish_until(call->stream, STATUS_UNAVAILABLE, STOPPING, s->close_idle_at);
 		detach_stream(call); /* the handler still has a reference */
 	}
 }

@@ -32,6 +32,7 @@ struct conn {
 	struct buf out; /* output that is not written yet, from out_at on */
 	size_t out_at;
 	int64_t stall_at; /* when a peer that does not read is dropped; TIME_NEVER: unset */
+	unsigned n_calls; /* calls that are not finished */
 	bool broken;	  /* conn_flush() must close the connection */
 };
 
@@ -55,7 +56,8 @@ struct rpc_server {
 	uint64_t last_id;
 	/* set by rpc_server_stop() */
 	bool stopping;
-	int64_t close_idle_at; /* when connections without calls are closed */
+	int64_t close_idle_at; /* when connections without calls, or with a peer that does not read
+				  the end of its calls, are closed */
 	int64_t close_all_at;  /* when all connections are closed */
 	unsigned open_handles; /* how many of async and timer are still being closed */
 	void (*stopped)(void *ctx);

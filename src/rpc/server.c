@@ -226,6 +226,12 @@ static bool is_idle(const struct conn *c)
 	return grpc_is_idle(c->grpc) && c->out_at == c->out.len;
 }
 
+/* The peer does not read. */
+static bool is_stalled(const struct conn *c)
+{
+	return c->stall_at != TIME_NEVER;
+}
+
 /* Return: false if all connections have calls */
 static bool close_idle_conn(struct rpc_server *s)
 {
@@ -336,7 +342,7 @@ static void on_timer(uv_timer_t *timer)
 	list_for_each(struct conn, c, &s->conns, link) {
 		grpc_tick(c->grpc, now);
 		if (now >= c->stall_at || now >= s->close_all_at ||
-		    (now >= s->close_idle_at && is_idle(c)))
+		    (now >= s->close_idle_at && c->n_calls == 0 && (is_idle(c) || is_stalled(c))))
 			c->broken = true;
 		conn_schedule_flush(c);
 	}

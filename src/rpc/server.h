@@ -70,8 +70,8 @@ int rpc_server_new(struct uv_loop_s *loop, const struct rpc_config *config,
 void rpc_server_add(struct rpc_server *s, const struct rpc_method *methods, void *ctx);
 /* Serves on a listening, non-blocking socket. Takes the descriptor, also on failure. */
 int rpc_server_listen(struct rpc_server *s, int fd, struct hw_err *e);
-/* Accepts no more calls. Endless calls are cancelled at once, other calls if they still run after @ms.
- * stopped(ctx) is called when the last handler has returned and all connections are closed. */
+/* Accepts no more calls. Endless calls are cancelled at once, and their clients have a second to read
+ * that; other calls are cancelled if they still run after @ms. stopped(ctx) is called when the last handler has returned and all connections are closed. */
 void rpc_server_stop(struct rpc_server *s, int ms, void (*stopped)(void *ctx), void *ctx);
 void rpc_server_free(struct rpc_server *s);		 /* only after stopped(); NULL is allowed */
 struct rpc_stats rpc_server_stats(struct rpc_server *s); /* any thread may call it */

@@ -707,6 +707,25 @@ static void endless_calls(void **state)
 	assert_string_equal(e.msg, "server is stopping");
 }
 
+/* A client that does not read delays the stop as little as one that does. */
+static void endless_calls_unread(void **state)
+{
+	struct fixture *f = *state;
+	AUTO(rpc_client_close) struct rpc_client *client = NULL;
+	AUTO(rpc_stream_free) struct rpc_stream *stream = NULL;
+	int64_t before;
+
+	start_server(f, &defaults);
+	client = open_client(f);
+	stream = open_stream(client, "Watch", "65536");
+	wait_for(&f->sample.started, 1);
+	f->stop_ms = LONG;
+	before = time_now();
+	stop_server(f);
+	assert_true(time_now() - before < (int64_t)LONG / 2 * 1000000);
+	assert_int_equal(f->sample.cancelled, 1);
+}
+
 static void stop_without_draining(void **state)
 {
 	struct fixture *f = *state;
@@ -778,6 +797,8 @@ int main(void)
 		     connection_refused),
 		TEST("server: draining waits for running calls", drain),
 		TEST("server: draining does not wait for endless calls", endless_calls),
+		TEST("server: draining does not wait for endless calls whose client does not read",
+		     endless_calls_unread),
 		TEST("server: a stop without draining cancels all calls", stop_without_draining),
 		TEST("server: a client reconnects to a server that was restarted", reconnects),
 	};

@@ -143,7 +143,10 @@ def test_the_error_for_an_unimplemented_method_names_it(make):
     d = make().start()
     implemented = {"Version", "Status", "RuntimeConfig", "UpdateRuntimeConfig", "RunPodSandbox",
                    "StopPodSandbox", "RemovePodSandbox", "PodSandboxStatus", "ListPodSandbox",
-                   "StreamPodSandboxes"}
+                   "StreamPodSandboxes", "CreateContainer", "StartContainer", "StopContainer",
+                   "RemoveContainer", "ListContainers", "StreamContainers", "ContainerStatus",
+                   "ReopenContainerLog", "ExecSync", "ListContainerStats", "UpdateContainerResources",
+                   "GetContainerEvents"}
     runtime = [m for s, m in methods() if s == "RuntimeService"]
     assert len(runtime) == 37
     with d.dial() as channel:

@@ -48,13 +48,13 @@ def test_metrics_are_served_on_a_unix_socket(make, tmp_path):
     d = make("--metrics-address", "unix:" + path).start()
     for _ in range(3):
         d.call("Version")
-    d.call("ListContainers")
+    d.call("CheckpointPod")
     status, kind, text = get(UnixHTTP(path))
     assert status == 200 and kind.startswith("text/plain; version=0.0.4")
     found = values(text)
     service = 'method="runtime.v1.RuntimeService/'
     assert found["hawser_cri_calls_total{" + service + 'Version",code="OK"}'] == 3
-    assert found["hawser_cri_calls_total{" + service + 'ListContainers",code="UNIMPLEMENTED"}'] == 1
+    assert found["hawser_cri_calls_total{" + service + 'CheckpointPod",code="UNIMPLEMENTED"}'] == 1
     assert found["hawser_cri_call_seconds_count{" + service + 'Version"}'] == 3
     assert found["hawser_cri_call_seconds_bucket{" + service + 'Version",le="+Inf"}'] == 3
     assert found["hawser_images"] == 0 and found["process_threads"] >= 1

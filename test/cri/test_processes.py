@@ -28,18 +28,23 @@ DAEMON, SUPERVISOR, FETCHER, READER, UNPACKER, LAYER = (
     "hawser-fetch: unpacker", "hawser-layer")
 
 
+def programs_of(daemon):
+    """The programs that the daemon has started: it has threads, so there is a process in between (base/os/child.c)."""
+    return [pid for child in children_of(daemon.process.pid) for pid in children_of(child)]
+
+
 @contextlib.contextmanager
-def pulling(directory, server, config=""):
+def pulling(directory, server, config="", env=None):
     """A daemon with a pull that has stopped in the middle of a layer: yields the pids of the processes."""
     image = StalledImage(server)
-    daemon = Daemon(directory, "--plain-http", server.host, "--disk-reserve", "0", config=config).start()
+    daemon = Daemon(directory, "--plain-http", server.host, "--disk-reserve", "0", config=config,
+                    env=env).start()
     client = subprocess.Popen([HAWSER, "--runtime", "unix:" + daemon.socket, "pull", "--quiet", image.name],
                               env=environment(), stdout=subprocess.DEVNULL)
     try:
         image.wait()
         pids = {DAEMON: daemon.process.pid}
-        # the daemon has threads, so there is a process between it and the supervisor (base/os/child.c)
-        (pids[SUPERVISOR],) = [pid for child in children_of(daemon.process.pid) for pid in children_of(child)]
+        (pids[SUPERVISOR],) = programs_of(daemon)
         pids[FETCHER], pids[UNPACKER] = children_of(pids[SUPERVISOR])
         yield pids
         image.go_on.set()
@@ -78,6 +83,47 @@ def test_the_fetcher_has_the_configured_user_id(server, tmp_path):
     with pulling(tmp_path, server, config="fetch-uid: %d\n" % FETCH_UID) as pids:
         assert user_of(pids[FETCHER]) == FETCH_UID
         assert status_of(pids[FETCHER])["Groups"].strip() == ""
+
+
+# ---- environment ---------------------------------------------------------------------------------
+
+SECRET = {"AWS_SECRET_ACCESS_KEY": "secret", "LD_LIBRARY_PATH": "/nowhere", "SSLKEYLOGFILE": "/tmp/keys"}
+FOR_FETCH = {"NO_PROXY": "127.0.0.1", "https_proxy": "http://me:word@proxy.example", "RES_OPTIONS": "timeout:1"}
+
+
+def environment_of(pid):
+    """The names of the variables. Erased ones do not count."""
+    text = pathlib.Path("/proc/%d/environ" % pid).read_bytes().decode()
+    return {line.partition("=")[0] for line in text.split("\0") if line}
+
+
+def test_a_pull_does_not_inherit_the_environment_of_the_daemon(server, tmp_path):
+    with pulling(tmp_path, server, env={**SECRET, **FOR_FETCH}) as pids:
+        assert environment_of(pids[DAEMON]) >= {*SECRET, *FOR_FETCH}
+        assert environment_of(pids[FETCHER]) == {*FOR_FETCH, "GNUTLS_NO_IMPLICIT_INIT"}
+        # they need none, and the URL of a proxy may contain a password
+        assert environment_of(pids[SUPERVISOR]) == environment_of(pids[UNPACKER]) == set()
+
+
+def test_hawser_layer_does_not_inherit_the_environment_of_the_daemon(server, tmp_path):
+    server.add(Image())
+    daemon = Daemon(tmp_path, "--plain-http", server.host, "--disk-reserve", "0", env={**SECRET, **FOR_FETCH}).start()
+    runtime = [HAWSER, "--runtime", "unix:" + daemon.socket]
+    subprocess.run([*runtime, "pull", "--quiet", server.host + "/app:latest"], check=True, env=environment())
+    for recipe in (tmp_path / "root/layers").glob("*/recipe"):
+        recipe.unlink()
+        os.mkfifo(recipe)  # hawser-layer waits for its contents
+    client = subprocess.Popen([*runtime, "image", "verify"], env=environment(), stdout=subprocess.DEVNULL)
+
+    def layers():  # hawser-fetch waits for the next pull
+        return [pid for pid in programs_of(daemon) if status_of(pid)["Name"].strip() == "hawser-layer"]
+    try:
+        wait_until(layers)
+        assert environment_of(layers()[0]) == set()
+    finally:
+        client.kill()
+        client.wait(LONG)
+        assert daemon.stop() == 0, daemon.log()
 
 
 # ---- the table of SECURITY.md -------------------------------------------------------------------

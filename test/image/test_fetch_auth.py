@@ -204,7 +204,7 @@ def test_a_registry_that_refuses_every_token_is_not_retried_forever(server, toke
 def test_the_error_names_a_token_server_that_refuses_the_request(server, tokens, puller):
     require_token(server, tokens)
     tokens.accept = lambda authorization, form: False
-    with pytest.raises(Failed, match=r"token server http://.*/token: HTTP status 401 \(unknown user\)") as failed:
+    with pytest.raises(Failed, match=r"token server http://.*/token: HTTP status 401$") as failed:
         puller.pull(server.host + "/app:latest")
     assert failed.value.code == errno.EKEYREJECTED
 

@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 from fetching import ARCHITECTURE, OCI, Failed, Image, Puller, Server, digest, index_of, to_json
-from hostile import fails, puller, remote, remote_address  # noqa: F401, fixtures
+from hostile import fails, other_machine, puller, remote  # noqa: F401, fixtures
 from layers import END, member
 
 

@@ -17,7 +17,7 @@ import pytest
 
 import fetching
 from fetching import JOB, WAIT, Failed, Image, digest
-from hostile import fails, puller, remote, remote_address  # noqa: F401, fixtures
+from hostile import fails, other_machine, puller, remote  # noqa: F401, fixtures
 from layers import END, directory, hardlink, member, pax, symlink
 from waiting import wait_until
 

@@ -7,8 +7,9 @@ import os
 
 import pytest
 
+import hostile
 from fetching import Image, Server, digest, make_authority, tls_context
-from hostile import fails, puller, remote, remote_address  # noqa: F401, fixtures
+from hostile import fails, far_server, other_machine, puller, remote  # noqa: F401, fixtures
 from layers import END, member
 
 
@@ -48,41 +49,150 @@ def test_the_target_of_a_redirect_gets_no_credentials(server, remote, puller):
     assert not any("Authorization" in r[2] for r in remote.requests)
 
 
-@pytest.mark.parametrize("url", ["http://127.0.0.1:{port}/x/blobs/{name}", "http://localhost:{port}/x/blobs/{name}",
-                                 "http://[::1]:{port}/x", "http://0.0.0.0:{port}/x/blobs/{name}",
-                                 "http://[::ffff:127.0.0.1]:{port}/x", "http://here.example:{port}/x/blobs/{name}",
-                                 "http://2130706433:{port}/x/blobs/{name}", "http://0177.1:{port}/x/blobs/{name}"])
-def test_a_redirect_from_a_remote_server_to_loopback_is_refused(url, server, remote, puller, hosts):
-    image = Image()
-    hosts("127.0.0.1 here.example")
-    server.add(image)
-    redirect(remote, image, url.replace("{port}", server.host.split(":")[1]))
-    fails(puller, remote.host, errno.EPERM, "refusing redirect to loopback address")
-    assert not server.requests
-
-
 @pytest.fixture
-def proxy(monkeypatch):
-    """A proxy on this machine that serves all hosts itself."""
-    s = Server()
-    monkeypatch.setenv("http_proxy", s.url)
+def servers(server):
+    """Servers that a remote server must not lead to, and one that it may lead to."""
+    made = {"loopback": server, "node": Server(address=hostile.NODE), "node2": Server(address=hostile.NODE_SECONDARY),
+            "node6": Server(address=hostile.NODE6), "link": far_server(hostile.LINK_LOCAL),
+            "link6": far_server("::"), "remote": far_server(hostile.REMOTE)}
+    yield made
+    for s in made.values():
+        s.close()
+
+
+HERE, MINE, LINK = "loopback address", "address of this machine", "link-local address"
+REFUSED = {"http://127.0.0.1:{loopback}": HERE, "http://127.1.2.3:{loopback}": HERE, "http://localhost:{loopback}": HERE,
+           "http://[::1]:{loopback}": HERE, "http://0.0.0.0:{loopback}": HERE, "http://[::]:{loopback}": HERE,
+           "http://[::ffff:127.0.0.1]:{loopback}": HERE, "http://[::ffff:7f00:1]:{loopback}": HERE,
+           "http://[::127.0.0.1]:{loopback}": HERE, "http://here.example:{loopback}": HERE,
+           "http://2130706433:{loopback}": HERE, "http://0177.1:{loopback}": HERE, "http://0x7f.1:{loopback}": HERE,
+           "http://10.99.0.1:{node}": MINE, "http://10.99.0.3:{node2}": MINE, "http://mine.example:{node}": MINE,
+           "http://[::ffff:10.99.0.1]:{node}": MINE, "http://[fd99::1]:{node6}": MINE, "http://mine6.example:{node6}": MINE,
+           "http://[2002:a63:1::1]:{node}": MINE, "http://169.254.169.254:{link}": LINK,
+           "http://link.example:{link}": LINK, "http://[::ffff:169.254.169.254]:{link}": LINK,
+           "http://2852039166:{link}": LINK, "http://[fe80::99%25near]:{link6}": LINK,
+           "http://[fd00:ec2::254]:{link6}": LINK, "http://link6.example:{link6}": LINK,
+           "http://[64:ff9b::a9fe:a9fe]:{link6}": LINK, "http://nat64.example:{link6}": LINK}
+NAMES = """
+127.0.0.1 here.example
+10.99.0.1 mine.example
+fd99::1 mine6.example
+169.254.169.254 link.example
+fd00:ec2::254 link6.example
+64:ff9b::a9fe:a9fe nat64.example"""
+
+
+def with_ports(url, servers):
+    for name, server in servers.items():
+        url = url.replace("{%s}" % name, str(server.port))
+    return url
+
+
+@pytest.mark.parametrize("url", REFUSED)
+def test_a_redirect_from_a_remote_server_to_a_near_address_is_refused(url, remote, servers, puller, hosts):
+    image = Image()
+    hosts(NAMES)
+    for server in servers.values():
+        server.add(image)
+    redirect(remote, image, with_ports(url, servers) + "/x/blobs/{name}?sign=secret")
+    text = fails(puller, remote.host, errno.EPERM, "refusing redirect to %s: http://" % REFUSED[url])
+    assert "secret" not in text and not any(server.requests for server in servers.values())
+
+
+@pytest.mark.parametrize("url", REFUSED)
+def test_a_near_token_server_of_a_remote_registry_is_refused(url, remote, servers, puller, hosts):
+    hosts(NAMES)
+    remote.before = lambda h: remote.respond(h, 401, headers={
+        "WWW-Authenticate": 'Bearer realm="%s/token"' % with_ports(url, servers)})
+    fails(puller, remote.host, errno.EPERM, "refusing redirect to %s: " % REFUSED[url], username="me", password="word")
+    assert not any(server.requests for server in servers.values())
+
+
+@pytest.mark.parametrize("host", ["10.99.0.1:{node}", "10.99.0.3:{node2}", "mine.example:{node}", "169.254.169.254:{link}",
+                                  "link.example:{link}", "localhost:{loopback}"])
+def test_a_registry_at_a_near_address_may_redirect_to_its_own_kind_of_address(host, servers, puller, hosts):
+    hosts(NAMES)
+    host = with_ports(host, servers)
+    (registry,) = (s for s in servers.values() if s.host.split(":")[1] == host.split(":")[1])
+    image = Image()
+    registry.add(image)
+    redirect(registry, image, "http://" + host + "/again/blobs/{name}")
+    blobs = registry.before
+    registry.before = lambda h: "again" not in h.path and blobs(h)
+    puller.pull(host + "/app:latest", plain_http=[host])
+    assert len(registry.requests_for("/again/")) == 3
+
+
+@pytest.mark.parametrize("kind", ["node", "node6", "link", "remote"])
+def test_a_registry_on_loopback_may_redirect_to_any_address(kind, server, servers, puller):
+    image = Image()
+    redirect(server, image, servers[kind].url + "/x/blobs/{name}")
+    servers[kind].add(image)
+    puller.pull(server.host + "/app:latest")
+    assert len(servers[kind].requests) == 3
+
+
+@pytest.mark.parametrize("kind, error", [("loopback", HERE), ("link", LINK)])
+def test_a_registry_at_an_address_of_the_node_may_not_redirect_to_another_near_address(kind, error, servers, puller):
+    # it may be a port that is forwarded to another machine
+    redirect(servers["node"], Image(), servers[kind].url + "/x/blobs/{name}")
+    host = servers["node"].host
+    fails(puller, host, errno.EPERM, "refusing redirect to " + error, plain_http=[host])
+    assert not servers[kind].requests
+
+
+def test_a_redirect_by_way_of_a_remote_server_is_refused_too(server, remote, puller):
+    image = Image()
+    redirect(server, image, remote.url + "/x/blobs/{name}")
+    redirect(remote, image, server.url + "/y/blobs/{name}")
+    fails(puller, server.host, errno.EPERM, "refusing redirect to loopback address")
+    assert not server.requests_for("/y/")
+
+
+@pytest.mark.parametrize("name, kind", [("here.example", "loopback"), ("mine.example", "node")])
+def test_an_open_connection_to_a_near_address_is_not_used_for_a_redirect(name, kind, servers, remote, puller, hosts):
+    """A mirror at this address has been asked first, and its connection is still open."""
+    hosts(NAMES)
+    mirror = "http://%s:%d" % (name, servers[kind].port)
+    remote.before = lambda h: remote.respond(h, 307, headers={"Location": mirror + "/secret/manifests/1"})
+    fails(puller, remote.host, errno.EPERM, "refusing redirect to ", mirrors=[mirror])
+    assert len(servers[kind].requests) == 1 and not servers[kind].requests_for("secret")
+
+
+@pytest.fixture(params=["127.0.0.1", hostile.NODE, hostile.LINK_LOCAL])
+def proxy(request, monkeypatch):
+    """A proxy at a near address that serves all hosts itself."""
+    s = (far_server if request.param == hostile.LINK_LOCAL else Server)(address=request.param)
+    monkeypatch.setenv("HTTP_PROXY", s.url)
     yield s
     s.close()
 
 
-def test_a_redirect_to_loopback_is_refused_behind_a_local_proxy(proxy, server, puller):
-    redirect(proxy, Image(), server.url + "/x/blobs/{name}")
-    fails(puller, "registry.example", errno.EPERM, "refusing redirect to loopback address", plain_http=["registry.example"])
-    assert not proxy.requests_for(server.host)
+@pytest.mark.parametrize("url", ["http://127.0.0.1:1", "http://localhost", "http://10.99.0.1:1", "http://[fd99::1]:1",
+                                 "http://169.254.169.254:1"])
+def test_a_redirect_to_a_near_address_is_refused_behind_a_proxy(url, proxy, puller):
+    redirect(proxy, Image(), url + "/x/blobs/{name}")
+    fails(puller, "registry.example", errno.EPERM, "refusing redirect to ", plain_http=["registry.example"])
+    assert not proxy.requests_for("/x/")
 
 
-def test_redirects_are_followed_behind_a_local_proxy(proxy, puller):
+def test_redirects_are_followed_behind_a_proxy(proxy, puller):
     image = Image([member("f", data=os.urandom(50_000)) + END], packed=bytes)
     redirect(proxy, image, "http://store.example/x/blobs/{name}")
     blobs = proxy.before
     proxy.before = lambda h: "store.example" not in h.path and blobs(h)
     puller.pull("registry.example/app:latest", plain_http=["registry.example"], part=10_000)
     assert len(proxy.requests_for("http://store.example/")) == 7
+
+
+def test_a_redirect_to_a_server_behind_a_proxy_is_followed(proxy, remote, puller, monkeypatch):
+    """The registry itself is not asked through the proxy."""
+    image = Image()
+    monkeypatch.setenv("NO_PROXY", "other.example, " + hostile.REMOTE)
+    redirect(remote, image, "http://store.example/x/blobs/{name}")
+    proxy.add(image)
+    puller.pull(remote.host + "/app:latest")
+    assert len(proxy.requests_for("http://store.example/")) == len(proxy.requests) == 3
 
 
 @pytest.fixture
@@ -124,10 +234,3 @@ def test_a_loop_of_redirects_fails(server, puller):
     server.before = lambda h: server.respond(h, 302, headers={"Location": "/v2/again"})
     fails(puller, server.host, errno.EPERM, "too many redirects: more than 5")
     assert len(server.requests) == 6
-
-
-def test_a_loopback_token_server_of_a_remote_registry_is_refused(server, remote, puller):
-    remote.before = lambda h: remote.respond(
-        h, 401, headers={"WWW-Authenticate": 'Bearer realm="%s/token"' % server.url})
-    fails(puller, remote.host, errno.EPERM, "refusing redirect to loopback address", username="me", password="word")
-    assert not server.requests

@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from fetching import FETCH, WAIT, Image
+from fetching import FETCH, WAIT, Image, digest
 from layers import END, directory
 from pulls import Gate, pids, start, three_layers  # noqa: F401, a fixture
 from waiting import wait_until, wait_until_steady
@@ -62,6 +62,19 @@ def test_hawser_fetch_that_hangs_is_killed(sent, server, start, tmp_path):
     answer = daemon.pull(server.host + "/app")
     assert answer[:2] == ["error", "110"] and "hawser-fetch stalled: no message for 1 s" in answer[2]
     assert daemon.images() == [] and daemon.layers() == []
+
+
+def test_a_pull_of_a_present_image_ends_with_its_documents(server, start, tmp_path):
+    """It does not wait until hawser-fetch, which hangs, reports that there are no layers to fetch."""
+    image = Image()
+    server.add(image)
+    daemon = start()
+    first = daemon.pull(server.host + "/app")
+    assert first[0] == "ok" and daemon.close() == 0
+    text = "send(4, json.dumps({'digest': %r, 'host': 'h'}).encode()); send(5, %r); send(6, %r)\nimport signal; signal.pause()" % (
+        digest(image.manifest), image.manifest, image.config)
+    daemon = start("--idle", "200", program=script(tmp_path / "fetch", text))
+    assert daemon.pull(server.host + "/app") == first
 
 
 def test_a_pull_fails_if_hawser_fetch_cannot_be_started(server, start, tmp_path):

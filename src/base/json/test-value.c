@@ -206,6 +206,30 @@ static void rejects_what_go_rejects(void **state)
 	assert_rejected("", 0, -EINVAL, "empty");
 }
 
+/* The text may be a response with a token. */
+static void errors_quote_nothing(void **state)
+{
+	static const char *const wrong[] = {
+		"secret",
+		"{\"a\": secret}",
+		"{\"a\": \"secret",
+		"{\"a\": \"secret\" x}",
+		"{\"a\": \"secret\n\"}",
+		"{\"a\": \"secret\\x\"}",
+		"{secret: 1}",
+		"{\"secret\" 1}",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
+		struct value *v;
+		struct hw_err e;
+
+		assert_int_equal(value_parse(wrong[i], strlen(wrong[i]), &v, &e), -EINVAL);
+		assert_null(strstr(e.msg, "secret"));
+	}
+}
+
 static void rejects_nul(void **state)
 {
 	(void)state;
@@ -563,6 +587,7 @@ int main(void)
 		{ "value: brackets in strings are not counted as nesting", strings_have_no_depth },
 		{ "value: 4 MiB are parsed, one byte more is rejected", limits_size },
 		{ "value: a text with too many values is rejected", limits_count },
+		{ "value: an error does not quote the text", errors_quote_nothing },
 		{ "value: texts that Go rejects are rejected", rejects_what_go_rejects },
 		{ "value: NUL is rejected, both as a byte and as an escape sequence", rejects_nul },
 		{ "value: invalid UTF-8 is rejected", rejects_invalid_utf8 },

@@ -149,7 +149,7 @@ static int check_limits(const char *json, size_t len, struct hw_err *e)
 static int error_from_jansson(const json_error_t *error, struct hw_err *e)
 {
 	const char *text = error->text;
-	const char *cut = strstr(text, " near '\"");
+	const char *cut = strstr(text, " near '");
 	enum json_error_code code = json_error_code(error);
 
 	check_memory(code != json_error_out_of_memory);
@@ -160,7 +160,7 @@ static int error_from_jansson(const json_error_t *error, struct hw_err *e)
 		return err_text(e, -EINVAL,
 				"malformed JSON: line %d, column %d: number out of range",
 				error->line, error->column);
-	/* cut off the string that jansson quotes: it may be a secret */
+	/* cut off the text that jansson quotes: it may be a secret */
 	return err_text(e, -EINVAL, "malformed JSON: line %d, column %d: %.*s", error->line,
 			error->column, cut ? (int)(cut - text) : (int)strlen(text), text);
 }

@@ -137,6 +137,8 @@ static struct child *child_new(const struct child_start *start)
 	for (size_t i = 0; r == 0 && i < start->n_keep; i++)
 		r = posix_spawn_file_actions_adddup2(&c->files, start->keep[i],
 						     STDERR_FILENO + 1 + (int)i);
+	if (r == 0 && start->dir)
+		r = posix_spawn_file_actions_addchdir_np(&c->files, start->dir);
 	/* no other descriptor is inherited, with or without CLOEXEC */
 	if (r == 0)
 		r = posix_spawn_file_actions_addclosefrom_np(&c->files, STDERR_FILENO + 1 +

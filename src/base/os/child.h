@@ -23,6 +23,7 @@ struct child_start {
 	const char *path;
 	const char *const *argv; /* NULL at the end */
 	const char *const *env;	 /* NULL at the end; NULL: our environment */
+	const char *dir;	 /* working directory; NULL: ours */
 	int in, out, err; /* become descriptors 0, 1 and 2 of the program; see CHILD_FD_MIN */
 	const int *keep;  /* become descriptors 3, 4, ... of the program; see CHILD_FD_MIN */
 	size_t n_keep;

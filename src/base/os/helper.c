@@ -40,6 +40,7 @@ struct helper {
 	struct child *child;
 	struct child_start start;
 	const char **argv;
+	const char **env; /* points to strings of environ and of helper_start.env */
 };
 
 static void close_inherited(struct helper *h)
@@ -68,6 +69,7 @@ void helper_free(struct helper *h)
 	for (size_t i = 0; h->argv && h->argv[i]; i++)
 		free((char *)h->argv[i]);
 	free(h->argv);
+	free(h->env);
 	free(h);
 }
 
@@ -120,6 +122,39 @@ static const char **copy_argv(const char *const *argv)
 	return copy;
 }
 
+/* Sanitizers read their options there. */
+static const char *const sanitizers[] = { "ASAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS",
+					  "UBSAN_OPTIONS", NULL };
+
+static bool is_passed(const char *variable, const char *const *names)
+{
+	size_t len = strcspn(variable, "=");
+
+	for (; names && *names; names++)
+		if (strlen(*names) == len && strncmp(variable, *names, len) == 0)
+			return true;
+	return false;
+}
+
+static const char **make_environment(const char *const *wanted)
+{
+	const char **env;
+	size_t n = 0, max = 1;
+
+	for (char **v = environ; v && *v; v++)
+		max++;
+	for (const char *const *w = wanted; w && *w; w++)
+		max++;
+	env = mem_new(max * sizeof(*env));
+	for (char **v = environ; v && *v; v++)
+		if (is_passed(*v, wanted) || (MEM_SANITIZED && is_passed(*v, sanitizers)))
+			env[n++] = *v;
+	for (const char *const *w = wanted; w && *w; w++)
+		if (strchr(*w, '='))
+			env[n++] = *w;
+	return env;
+}
+
 int helper_start(const struct helper_start *start, struct helper **ret_helper, struct hw_err *e)
 {
 	AUTO(helper_free) struct helper *h = NULL;
@@ -129,9 +164,11 @@ int helper_start(const struct helper_start *start, struct helper **ret_helper, s
 	if (r < 0)
 		return r;
 	h->argv = copy_argv(start->argv);
+	h->env = make_environment(start->env);
 	h->start = (struct child_start){
 		.path = h->argv[0],
 		.argv = h->argv,
+		.env = h->env,
 		.in = h->inherited[0],
 		.out = h->inherited[0],
 		.err = STDERR_FILENO,
@@ -239,6 +276,13 @@ int helper_exit_error(struct helper *h, const char *name, struct hw_err *e)
 }
 
 /* ---- in the helper --------------------------------------------------------------------------- */
+
+void helper_erase_environment(void)
+{
+	for (char **v = environ; v && *v; v++)
+		explicit_bzero(*v, strlen(*v));
+	clearenv();
+}
 
 static int watched_socket;
 static void (*on_eof)(void);

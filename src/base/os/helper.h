@@ -30,8 +30,12 @@ struct helper;
 
 struct helper_start {
 	const char *const *argv; /* path of the program, arguments, NULL */
-	const int *keep;	 /* duplicated: the caller may close them */
-	size_t n_keep;		 /* at most HELPER_KEPT_MAX */
+	/* The environment variables that the program gets: NAME for a variable of this process, or
+	 * NAME=VALUE; NULL at the end; NULL: none. It must not see other variables, which may
+	 * contain secrets of this process. */
+	const char *const *env;
+	const int *keep; /* duplicated: the caller may close them */
+	size_t n_keep;	 /* at most HELPER_KEPT_MAX */
 };
 
 /* Return: 0, or a negative errno. If the program cannot be executed, helper_exit_error() may be the
@@ -68,6 +72,9 @@ int helper_init(size_t memory, struct hw_err *e);
 /* In the helper: if memory runs out, let the kernel kill the helper before the daemon, whose
  * oom_score_adj it has inherited. */
 void helper_reset_oom_score(void);
+/* In the helper: erase the environment, so that this process and its forks no longer contain it. Not
+ * to be called while other threads run. */
+void helper_erase_environment(void);
 /* In the helper: limit the memory of this process and its forks, in bytes. A lower limit is kept. */
 int helper_limit_memory(size_t memory, struct hw_err *e);
 /* In the helper: exit with status 0 when the other end of @socket is closed. To be called again

@@ -2,7 +2,7 @@
 /*
  * base/os/proc.c - run a program to its end, with bounded time and output
  *
- * How:   input is a memory file that contains the whole text, so that
+ * How:   standard input is a memory file that contains the whole input, so that
  *        writing it can neither block nor raise SIGPIPE. The two outputs are
  *        pipes, read until the program ends. Then the bytes that are already in
  *        the pipes are read; later output of a grandchild is not waited for.
@@ -92,11 +92,8 @@ static int input_open(const struct proc *p, int *ret_fd, struct hw_err *e)
 	autoclose int fd = -1;
 	int r = 0;
 
-	if (!p->input)
-		fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	else
-		fd = memfd_create("input", MFD_CLOEXEC | MFD_NOEXEC_SEAL);
-	if (fd < 0 && p->input && errno == EINVAL)
+	fd = memfd_create("input", MFD_CLOEXEC | MFD_NOEXEC_SEAL);
+	if (fd < 0 && errno == EINVAL)
 		fd = memfd_create("input", MFD_CLOEXEC);
 	if (move_above_stdio(&fd) < 0)
 		return err_set(e, -errno, "create the standard input of %s", p->path);
@@ -225,7 +222,7 @@ static void stop_program(const struct proc_run *run)
 	struct pollfd end = { .fd = child_fd(run->child), .events = POLLIN };
 
 	if (run->p->stop) {
-		run->p->stop(run->p->stop_ctx, child_pid(run->child));
+		run->p->stop(run->p->stop_ctx, run->child);
 		poll(&end, 1, PROC_STOP_MS);
 	}
 	child_kill(run->child);

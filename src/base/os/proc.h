@@ -14,7 +14,7 @@
  *        .stay, only the program. After a normal exit nothing is killed: the
  *        program may leave processes running on purpose. A grandchild that still
  *        has the output open does not delay proc_run().
- *        The program's standard input is a file that contains the input, or /dev/null.
+ *        The program's standard input is a file that contains the input.
  */
 #ifndef BASE_OS_PROC_H
 #define BASE_OS_PROC_H
@@ -22,16 +22,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "base/buf.h"
 #include "base/err.h"
+
+struct child;
 
 struct proc {
 	const char *path;	 /* path of the program */
 	const char *const *argv; /* NULL at the end; NULL: only the path */
 	const char *const *env;	 /* NULL at the end; NULL: our environment */
-	const char *input;	 /* standard input; NULL: /dev/null */
+	const char *input;	 /* standard input; NULL: empty */
 	size_t input_len;
 	size_t output_max;   /* limit for each of the two outputs; 0: PROC_OUTPUT_MAX */
 	bool drop_excess;    /* discard output beyond the limit; else the program is killed */
@@ -40,8 +41,8 @@ struct proc {
 	int cancel_fd;	     /* the program is killed when this becomes readable; -1: none */
 	int64_t deadline;    /* a deadline of base/time.h, or TIME_NEVER */
 	/* If set, called where the program would be killed: it must make the program end. If that takes
-	 * longer than PROC_STOP_MS, the program is killed. @program: process ID, 0 if it is not known yet */
-	void (*stop)(void *ctx, pid_t program);
+	 * longer than PROC_STOP_MS, the program is killed. */
+	void (*stop)(void *ctx, const struct child *program);
 	void *stop_ctx;
 };
 

@@ -112,6 +112,31 @@ static void program_has_the_kept_descriptors(void **state)
 	close(b[0]);
 }
 
+static void program_has_the_passed_variables_only(void **state)
+{
+	static const char *const env[] = { "TEST_UNSET", "TEST_PASSED", "TEST_EMPTY", "TEST_SET=1",
+					   NULL };
+	const char *const argv[] = { "/bin/sh", "-c",
+				     "tr '\\0' '\\n' </proc/$$/environ | grep -v SAN_OPTIONS",
+				     NULL };
+	AUTO(helper_free) struct helper *h = NULL;
+	struct hw_err e;
+
+	(void)state;
+	setenv("TEST_SECRET", "x", 1);
+	setenv("TEST_PASSED_NOT", "x", 1);
+	setenv("TEST_PASSED", "a=b", 1);
+	setenv("TEST_EMPTY", "", 1);
+	if (helper_start(&(struct helper_start){ .argv = argv, .env = env }, &h, &e) < 0)
+		fail_msg("%s", e.msg);
+	assert_reads(h, helper_socket(h), "TEST_PASSED=a=b\nTEST_EMPTY=\nTEST_SET=1\n");
+	assert_socket_closed(h);
+	helper_free(take_ptr(h));
+	h = start_script("tr '\\0' '\\n' </proc/$$/environ | grep -v SAN_OPTIONS; echo end", NULL,
+			 0);
+	assert_reads(h, helper_socket(h), "end\n");
+}
+
 static void wait_can_be_cancelled(void **state)
 {
 	AUTO(helper_free) struct helper *h = start_script("exec sleep 1000", NULL, 0);
@@ -481,6 +506,8 @@ int main(void)
 		{ "helper: programs are started with the limit of open files from before",
 		  programs_get_the_limit_from_before },
 		{ "helper: a program talks on its socket", program_talks_on_its_socket },
+		{ "helper: a program has those of our environment variables that are passed on",
+		  program_has_the_passed_variables_only },
 		{ "helper: a program has the kept descriptors as 3, 4, ..., and no others",
 		  program_has_the_kept_descriptors },
 		{ "helper: a wait ends at its deadline or if it is cancelled",

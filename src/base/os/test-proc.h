@@ -142,7 +142,7 @@ struct script {
 	int cancel_fd; /* 0: none */
 	int timeout_ms;
 	bool drop_excess, stderr_through, stay;
-	void (*stop)(void *ctx, pid_t program);
+	void (*stop)(void *ctx, const struct child *program);
 	void *stop_ctx;
 };
 

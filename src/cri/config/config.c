@@ -94,6 +94,9 @@ const struct hw_field config_fields[] = {
 	  .help = "unix:PATH or a loopback ADDRESS:PORT for Prometheus; empty: disabled" },
 	{ "long-calls", HW_INT, AT(long_calls), .def = "512", .min = 1, .max = 16384,
 	  .help = "maximum number of concurrent pulls and other long calls, one thread each" },
+	{ "pulls-per-registry", HW_INT, AT(pulls_per_registry), .def = "0", .min = 0, .max = 16384,
+	  .help = "maximum number of concurrent pulls from one registry; 0: a quarter of "
+		  "long-calls" },
 	{ "drain-timeout", HW_INT, AT(drain_timeout), .def = "10", .min = 0, .max = 3600,
 	  .help = "seconds to wait for running calls when the daemon stops" },
 	{ "log-level", HW_STRING, AT(log_level), .def = "\"info\"",
@@ -107,7 +110,7 @@ const struct hw_field config_fields[] = {
 static const char *const reloadable[] = {
 	"cni-conf-template", "registry-mirror", "plain-http",	 "auth-file",		"certs-dir",
 	"disk-reserve",	     "pull-timeout",	"pinned-images", "decompression-limit", "log-level",
-	"drain-timeout",     "keep-blobs",	"fetch-uid",
+	"drain-timeout",     "keep-blobs",	"fetch-uid",	 "pulls-per-registry",
 };
 
 static bool is_reloadable(const char *name)
@@ -273,6 +276,15 @@ void config_sysctls_done(struct hw_map *map)
 	free(map->keys);
 	free(map->values);
 	*map = (struct hw_map){ 0 };
+}
+
+unsigned config_pulls_per_registry(const struct config *c)
+{
+	int quarter = c->long_calls / 4;
+
+	if (c->pulls_per_registry > 0)
+		return (unsigned)c->pulls_per_registry;
+	return quarter > 0 ? (unsigned)quarter : 1;
 }
 
 /* ---- checks ------------------------------------------------------------------------- */

@@ -49,6 +49,7 @@ struct config {
 	char *cgroup_driver;
 	char *stream_address;
 	char *metrics_address;
+	int pulls_per_registry; /* see config_pulls_per_registry() */
 	int long_calls;
 	int drain_timeout; /* seconds */
 	char *log_level, *log_format;
@@ -97,6 +98,7 @@ void config_sysctls_done(struct hw_map *map);
 
 AUTO_VALUE_DEFINE(config_sysctls_done, struct hw_map);
 
+unsigned config_pulls_per_registry(const struct config *c);
 /* Parses "USER", "USER:GROUP" or "", names or numbers. If a group is given, its members may connect
  * too. */
 int config_owner(const char *text, struct socket_owner *ret_owner, struct hw_err *e);

@@ -87,6 +87,14 @@ void *convert_entries(struct arena *a, const ProtobufCMessageDescriptor *type,
 	return list;
 }
 
+const char *convert_deprecated(const ProtobufCMessage *m, const char *field)
+{
+	const ProtobufCFieldDescriptor *f =
+		protobuf_c_message_descriptor_get_field_by_name(m->descriptor, field);
+
+	return *(char *const *)((const char *)m + f->offset);
+}
+
 void convert_strings(char **strings, size_t n, struct hw_strings *ret)
 {
 	*ret = (struct hw_strings){ 0 };
@@ -123,4 +131,48 @@ int convert_resources(const Runtime__V1__LinuxContainerResources *m, const char 
 	};
 	convert_map(CONVERT_MAP(m, unified), &ret->unified);
 	return 0;
+}
+
+Runtime__V1__LinuxContainerResources *convert_make_resources(struct arena *a,
+							     const struct oci_resources *r)
+{
+	Runtime__V1__LinuxContainerResources *m = arena_new(a, sizeof(*m));
+	const struct oci_hugepage *pages = r->hugepages.v;
+
+	runtime__v1__linux_container_resources__init(m);
+	m->cpu_period = r->cpu_period;
+	m->cpu_quota = r->cpu_quota;
+	m->cpu_shares = r->cpu_shares;
+	m->memory_limit_in_bytes = r->memory_limit;
+	m->oom_score_adj = r->oom_score_adj;
+	m->cpuset_cpus = no_const(str_or(r->cpuset_cpus, ""));
+	m->cpuset_mems = no_const(str_or(r->cpuset_mems, ""));
+	m->memory_swap_limit_in_bytes = r->memory_swap_limit;
+	m->hugepage_limits = arena_new(a, r->hugepages.n * sizeof(Runtime__V1__HugepageLimit *));
+	for (; m->n_hugepage_limits < r->hugepages.n; m->n_hugepage_limits++) {
+		Runtime__V1__HugepageLimit *page = arena_new(a, sizeof(*page));
+
+		runtime__v1__hugepage_limit__init(page);
+		page->page_size = pages[m->n_hugepage_limits].page_size;
+		page->limit = (uint64_t)pages[m->n_hugepage_limits].limit;
+		m->hugepage_limits[m->n_hugepage_limits] = page;
+	}
+	m->n_unified = r->unified.n;
+	m->unified = convert_entries(
+		a, &runtime__v1__linux_container_resources__unified_entry__descriptor, &r->unified);
+	return m;
+}
+
+/* ---- namespaces --------------------------------------------------------------------- */
+
+void convert_namespaces(const Runtime__V1__NamespaceOption *m, struct pod_namespaces *n)
+{
+	if (!m)
+		return;
+	n->network = (int)m->network;
+	n->pid = (int)m->pid;
+	n->ipc = (int)m->ipc;
+	n->target = str_copy(m->target_id);
+	n->has_user = m->userns_options != NULL;
+	n->user = n->has_user ? (int)m->userns_options->mode : 0;
 }

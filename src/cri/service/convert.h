@@ -15,8 +15,10 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "oci/resources.h"
+#include "pod/spec.h"
 
 struct Runtime__V1__LinuxContainerResources; /* api/cri-v1.pb-c.h */
+struct Runtime__V1__NamespaceOption;
 
 /* protobuf-c declares strings without const, but does not write to them. */
 static inline char *no_const(const char *s)
@@ -36,10 +38,17 @@ bool convert_map_contains(const struct hw_map *map, void *entries, size_t n);
 /* Builds the entries of a map field whose entries have the type @type. */
 void *convert_entries(struct arena *a, const ProtobufCMessageDescriptor *type,
 		      const struct hw_map *map);
+/* The value of a deprecated field of type string; the compiler warns about its name. */
+const char *convert_deprecated(const ProtobufCMessage *m, const char *field);
 void convert_strings(char **strings, size_t n, struct hw_strings *ret);
 
 /* @field: name of the message in errors */
 int convert_resources(const struct Runtime__V1__LinuxContainerResources *m, const char *field,
 		      struct oci_resources *ret, struct hw_err *e);
+struct Runtime__V1__LinuxContainerResources *convert_make_resources(struct arena *a,
+								    const struct oci_resources *r);
+
+/* Leaves *n unchanged if @m is NULL. */
+void convert_namespaces(const struct Runtime__V1__NamespaceOption *m, struct pod_namespaces *n);
 
 #endif

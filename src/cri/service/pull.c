@@ -36,6 +36,7 @@ struct pull_options pull_options_from_config(const struct config *c, const char 
 		.reserve = c->disk_reserve,
 		.keep_blobs = c->keep_blobs,
 		.uid = config_fetch_uid(c),
+		.per_registry = config_pulls_per_registry(c),
 	};
 }
 

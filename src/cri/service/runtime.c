@@ -2,8 +2,8 @@
 /*
  * cri/service/runtime.c - runtime.v1.RuntimeService
  *
- * What:  Version, Status, RuntimeConfig and UpdateRuntimeConfig. sandbox.c has the methods for pods;
- *        those for containers are not implemented yet.
+ * What:  Version, Status, RuntimeConfig and UpdateRuntimeConfig. sandbox.c has the methods for pods,
+ *        container.c those for containers.
  */
 #include "api/call.h"
 #include "api/cri-v1.pb-c.h"
@@ -203,5 +203,18 @@ const struct service_method runtime_methods[] = {
 	{ "PodSandboxStatus", serve_pod_sandbox_status, RPC_INSTANT },
 	{ "ListPodSandbox", serve_list_pod_sandbox, 0 },
 	{ "StreamPodSandboxes", serve_stream_pod_sandboxes, RPC_STREAM_OUT },
+	{ "CreateContainer", serve_create_container, RPC_LONG },
+	{ "StartContainer", serve_start_container, RPC_LONG },
+	{ "StopContainer", serve_stop_container, RPC_LONG },
+	{ "RemoveContainer", serve_remove_container, RPC_LONG },
+	{ "ListContainers", serve_list_containers, 0 },
+	{ "StreamContainers", serve_stream_containers, RPC_STREAM_OUT },
+	{ "ContainerStatus", serve_container_status, RPC_INSTANT },
+	{ "UpdateContainerResources", serve_update_container_resources, RPC_LONG },
+	{ "ReopenContainerLog", serve_reopen_container_log, RPC_LONG },
+	{ "ExecSync", serve_exec_sync, RPC_LONG },
+	{ "GetContainerEvents", serve_get_container_events,
+	  RPC_LONG | RPC_STREAM_OUT | RPC_ENDLESS },
+	{ "ListContainerStats", serve_list_container_stats, 0 },
 	{ 0 },
 };

@@ -13,7 +13,6 @@
  */
 #include <errno.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "api/call.h"
@@ -23,6 +22,7 @@
 #include "base/str.h"
 #include "base/time.h"
 #include "cri/service/convert.h"
+#include "cri/service/messages.h"
 #include "cri/service/services.h"
 #include "pod/pods.h"
 
@@ -76,18 +76,6 @@ static int read_ports(const Runtime__V1__PodSandboxConfig *m, struct pod_spec *s
 	return 0;
 }
 
-static void read_namespaces(const Runtime__V1__NamespaceOption *m, struct pod_namespaces *n)
-{
-	if (!m)
-		return;
-	n->network = (int)m->network;
-	n->pid = (int)m->pid;
-	n->ipc = (int)m->ipc;
-	n->target = str_copy(m->target_id);
-	n->has_user = m->userns_options != NULL;
-	n->user = n->has_user ? (int)m->userns_options->mode : 0;
-}
-
 static int read_selinux(const Runtime__V1__SELinuxOption *m, struct hw_err *e)
 {
 	if (!m || (!*m->user && !*m->role && !*m->type && !*m->level) ||
@@ -107,7 +95,7 @@ static int read_linux(const Runtime__V1__LinuxPodSandboxConfig *m, struct pod_sp
 	spec->cgroup_parent = str_copy(m->cgroup_parent);
 	convert_map(CONVERT_MAP(m, sysctls), &spec->sysctls);
 	if (m->security_context) {
-		read_namespaces(m->security_context->namespace_options, &spec->namespaces);
+		convert_namespaces(m->security_context->namespace_options, &spec->namespaces);
 		spec->privileged = m->security_context->privileged;
 		r = read_selinux(m->security_context->selinux_options, e);
 	}
@@ -227,7 +215,7 @@ static Runtime__V1__PodSandbox *make_sandbox(struct arena *a, const struct pod_v
 	Runtime__V1__PodSandbox *m = arena_new(a, sizeof(*m));
 
 	runtime__v1__pod_sandbox__init(m);
-	m->id = no_const(pod->id);
+	m->id = no_const(pod->o.id);
 	m->metadata = make_metadata(a, pod->spec);
 	m->state = state_of(pod);
 	m->created_at = pod->created_at;
@@ -287,12 +275,12 @@ static Runtime__V1__LinuxPodSandboxStatus *make_linux(struct arena *a, const str
 	return m;
 }
 
-static Runtime__V1__PodSandboxStatus *make_status(struct arena *a, const struct pod_view *pod)
+Runtime__V1__PodSandboxStatus *message_pod_status(struct arena *a, const struct pod_view *pod)
 {
 	Runtime__V1__PodSandboxStatus *m = arena_new(a, sizeof(*m));
 
 	runtime__v1__pod_sandbox_status__init(m);
-	m->id = no_const(pod->id);
+	m->id = no_const(pod->o.id);
 	m->metadata = make_metadata(a, pod->spec);
 	m->state = state_of(pod);
 	m->created_at = pod->created_at;
@@ -376,12 +364,16 @@ static char *format_info(struct pods *pods, const struct pod_view *pod)
 	return value_format(info, 0);
 }
 
-static int64_t now_realtime(void)
+static void set_containers(struct arena *a, const struct containers_view *view, const char *pod,
+			   Runtime__V1__PodSandboxStatusResponse *response)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+	response->containers_statuses =
+		arena_new(a, view->n * sizeof(Runtime__V1__ContainerStatus *));
+	for (size_t i = 0; i < view->n; i++)
+		if (str_equal(view->containers[i]->pod, pod) &&
+		    message_container_is_listed(view->containers[i]))
+			response->containers_statuses[response->n_containers_statuses++] =
+				message_container_status(a, view->containers[i]);
 }
 
 int serve_pod_sandbox_status(const void *ctx, struct rpc_call *call,
@@ -394,6 +386,7 @@ int serve_pod_sandbox_status(const void *ctx, struct rpc_call *call,
 		RUNTIME__V1__POD_SANDBOX_STATUS_RESPONSE__INFO_ENTRY__INIT;
 	Runtime__V1__PodSandboxStatusResponse__InfoEntry *info_list[] = { &info };
 	const struct runtime_service *s = ctx;
+	AUTO(shared_unref) const struct containers_view *containers = containers_view(s->pods);
 	AUTO(shared_unref) const struct pods_view *view = pods_view(s->pods);
 	AUTO(arena_done) struct arena arena = { 0 };
 	autofree char *text = NULL;
@@ -413,8 +406,9 @@ int serve_pod_sandbox_status(const void *ctx, struct rpc_call *call,
 		response.n_info = ARRAY_SIZE(info_list);
 		response.info = info_list;
 	}
-	response.status = make_status(&arena, pod);
-	response.timestamp = now_realtime();
+	response.status = message_pod_status(&arena, pod);
+	set_containers(&arena, containers, pod->o.id, &response);
+	response.timestamp = time_real();
 	return api_send(call, &response.base, e);
 }
 

@@ -3,7 +3,7 @@
  * cri/service/services.h - the gRPC services of hawser-cri and their methods
  *
  *	service                     table and short methods   methods in files of their own
- *	runtime.v1.RuntimeService   runtime.c                 sandbox.c
+ *	runtime.v1.RuntimeService   runtime.c                 sandbox.c container.c events.c
  *	runtime.v1.ImageService     image.c                   pull.c (PullImage)
  *	hawser.v1.Daemon            hawser.c
  *	hawser.v1.Images            hawser.c                  load.c pull.c recover.c save.c verify.c
@@ -67,6 +67,32 @@ int serve_pod_sandbox_status(const void *ctx, struct rpc_call *call,
 int serve_list_pod_sandbox(const void *ctx, struct rpc_call *call, const ProtobufCMessage *message,
 			   struct hw_err *e);
 int serve_stream_pod_sandboxes(const void *ctx, struct rpc_call *call,
+			       const ProtobufCMessage *message, struct hw_err *e);
+
+int serve_create_container(const void *ctx, struct rpc_call *call, const ProtobufCMessage *message,
+			   struct hw_err *e);
+int serve_start_container(const void *ctx, struct rpc_call *call, const ProtobufCMessage *message,
+			  struct hw_err *e);
+int serve_stop_container(const void *ctx, struct rpc_call *call, const ProtobufCMessage *message,
+			 struct hw_err *e);
+int serve_remove_container(const void *ctx, struct rpc_call *call, const ProtobufCMessage *message,
+			   struct hw_err *e);
+int serve_list_containers(const void *ctx, struct rpc_call *call, const ProtobufCMessage *message,
+			  struct hw_err *e);
+int serve_stream_containers(const void *ctx, struct rpc_call *call, const ProtobufCMessage *message,
+			    struct hw_err *e);
+int serve_container_status(const void *ctx, struct rpc_call *call, const ProtobufCMessage *message,
+			   struct hw_err *e);
+int serve_update_container_resources(const void *ctx, struct rpc_call *call,
+				     const ProtobufCMessage *message, struct hw_err *e);
+int serve_reopen_container_log(const void *ctx, struct rpc_call *call,
+			       const ProtobufCMessage *message, struct hw_err *e);
+int serve_exec_sync(const void *ctx, struct rpc_call *call, const ProtobufCMessage *message,
+		    struct hw_err *e);
+int serve_list_container_stats(const void *ctx, struct rpc_call *call,
+			       const ProtobufCMessage *message, struct hw_err *e);
+
+int serve_get_container_events(const void *ctx, struct rpc_call *call,
 			       const ProtobufCMessage *message, struct hw_err *e);
 
 /* Methods in the tables of images. */

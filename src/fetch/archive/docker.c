@@ -147,13 +147,13 @@ static void docker_documents_done(struct docker_documents *d)
 AUTO_VALUE_DEFINE(docker_documents_done, struct docker_documents);
 
 static int get_document(void *ctx, const char *kind, const char *name, struct buf *ret_body,
-			char **ret_type, struct hw_err *e)
+			struct document_head *ret_head, struct hw_err *e)
 {
 	const struct docker_documents *d = ctx;
 	const struct buf *b = str_equal(kind, "manifests") ? &d->manifest : &d->config;
 
 	(void)name;
-	(void)ret_type;
+	(void)ret_head;
 	(void)e;
 	buf_add(ret_body, b->data, b->len);
 	return 0;

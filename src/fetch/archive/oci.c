@@ -44,12 +44,12 @@ static bool is_first_of_digest(const struct descriptor *v, size_t i)
 }
 
 static int get_document(void *ctx, const char *kind, const char *name, struct buf *ret_body,
-			char **ret_type, struct hw_err *e)
+			struct document_head *ret_head, struct hw_err *e)
 {
 	AUTO(buf_done) struct buf space = { 0 };
 
 	(void)kind;
-	(void)ret_type;
+	(void)ret_head;
 	if (!digest_is_sha256(name))
 		return err_text(e, -EOPNOTSUPP, "only SHA-256 digests are supported");
 	return archive_read(ctx, archive_blob_path(ctx, name, &space), ret_body, e);

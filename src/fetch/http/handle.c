@@ -4,16 +4,17 @@
  */
 #include "fetch/http/handle.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
 
 #include "base/str.h"
+#include "fetch/http/proxy.h"
 
 #define CONNECT_MS     15000
-#define STALLED_BYTES  256L /* per second; a slower transfer is stalled */
+#define STALLED_BYTES  1024L /* per second; a slower transfer is stalled */
 #define RECEIVE_BUFFER (128L << 10)
 
 static void set_blob(CURL *curl, CURLoption option, const struct buf *b)
@@ -35,23 +36,47 @@ static void add_header(struct curl_slist **list, const char *name, const char *v
 	*list = longer;
 }
 
+static bool guard_allows(struct http_guard *guard, const struct hw_ip *ip)
+{
+	enum scope to;
+
+	if (guard->proxied || guard->from == SCOPE_LOOPBACK)
+		return true;
+	to = scope_of_ip(ip);
+	if (scope_may_lead_to(guard->from, to))
+		return true;
+	guard->refused = true;
+	guard->to = to;
+	return false;
+}
+
 /* libcurl calls this before each connection, with the address. */
 static curl_socket_t open_socket(void *ctx, curlsocktype purpose, struct curl_sockaddr *a)
 {
-	struct http_guard *guard = ctx;
-	char text[INET6_ADDRSTRLEN] = "";
+	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)&a->addr;
+	const struct sockaddr_in *v4 = (const struct sockaddr_in *)&a->addr;
+	struct hw_ip ip = { .family = (uint8_t)a->family };
 
 	(void)purpose;
 	if (a->family == AF_INET)
-		inet_ntop(AF_INET, &((const struct sockaddr_in *)&a->addr)->sin_addr, text,
-			  sizeof(text));
+		memcpy(ip.bytes, &v4->sin_addr, sizeof(v4->sin_addr));
 	else if (a->family == AF_INET6)
-		inet_ntop(AF_INET6, &((const struct sockaddr_in6 *)&a->addr)->sin6_addr, text,
-			  sizeof(text));
-	guard->refused = guard->refused || (guard->on && url_is_local_address(text));
-	if (guard->refused)
+		memcpy(ip.bytes, &v6->sin6_addr, sizeof(v6->sin6_addr));
+	if (!guard_allows(ctx, &ip))
 		return CURL_SOCKET_BAD;
 	return socket(a->family, a->socktype | SOCK_CLOEXEC, a->protocol);
+}
+
+/* libcurl calls this before each request, also if it uses an open connection again. */
+static int before_request(void *ctx, char *peer, char *local, int peer_port, int local_port)
+{
+	struct hw_err ignored;
+	struct hw_ip ip;
+
+	(void)local, (void)peer_port, (void)local_port;
+	if (hw_ip_parse(peer, &ip, &ignored) == 0 && guard_allows(ctx, &ip))
+		return CURL_PREREQFUNC_OK;
+	return CURL_PREREQFUNC_ABORT;
 }
 
 struct curl_slist *http_handle_prepare(CURL *curl, const struct http *h,
@@ -60,6 +85,7 @@ struct curl_slist *http_handle_prepare(CURL *curl, const struct http *h,
 				       struct http_guard *guard)
 {
 	const struct certs_host *certs = certs_find(h->certs, origin->host, origin->port);
+	const char *proxy = proxy_find(origin);
 	struct curl_slist *headers = NULL;
 	long idle = h->idle_ms;
 	char range[64];
@@ -84,9 +110,13 @@ struct curl_slist *http_handle_prepare(CURL *curl, const struct http *h,
 		set_blob(curl, CURLOPT_SSLCERT_BLOB, &certs->cert);
 		set_blob(curl, CURLOPT_SSLKEY_BLOB, &certs->key);
 	}
-	guard->on = guard->on && !h->proxied;
+	guard->proxied = proxy != NULL;
+	curl_easy_setopt(curl, CURLOPT_PROXY, str_or(proxy, ""));
+	curl_easy_setopt(curl, CURLOPT_NOPROXY, ""); /* proxy_find() has decided */
 	curl_easy_setopt(curl, CURLOPT_OPENSOCKETFUNCTION, open_socket);
 	curl_easy_setopt(curl, CURLOPT_OPENSOCKETDATA, guard);
+	curl_easy_setopt(curl, CURLOPT_PREREQFUNCTION, before_request);
+	curl_easy_setopt(curl, CURLOPT_PREREQDATA, guard);
 
 	curl_easy_setopt(curl, CURLOPT_URL, url);
 	curl_easy_setopt(curl, CURLOPT_USERAGENT, "hawser/" HAWSER_VERSION);

@@ -15,15 +15,19 @@ struct http {
 	CURL *curl;
 	CURLM *multi; /* used by ranges.c; NULL: not created yet */
 	const struct certs *certs;
-	int idle_ms;
-	bool proxied; /* through a proxy on this machine: the peer is the proxy, not the server */
+	int idle_ms, slow_ms;
 	char error[CURL_ERROR_SIZE];
 };
 
-/* Refuses connections to loopback addresses. */
+/* Refuses to connect to servers that the server that named them may not lead to (scope.h). Checks the
+ * addresses to which libcurl connects, whatever a name resolves to, and those of open connections
+ * that libcurl uses again. Names are resolved by the proxy if there is one; then only addresses in
+ * URLs are checked (url_check_redirect()). */
 struct http_guard {
-	bool on;
-	bool refused; /* a connection was refused */
+	enum scope from; /* of the server that has named the URL */
+	bool proxied;	 /* set by http_handle_prepare() */
+	bool refused;	 /* a connection was refused ... */
+	enum scope to;	 /* ... to an address of this scope */
 };
 
 /* Set all options of a handle except the callbacks for the response. @origin: the origin of @url;

@@ -92,14 +92,10 @@ static const struct {
 
 void http_head_reset(struct http_response *r)
 {
-	bool remote = r->remote;
-
 	http_response_done(r);
-	*r = (struct http_response){ .retry_after = -1,
-				     .length = -1,
-				     .range_start = -1,
-				     .range_total = -1,
-				     .remote = remote };
+	*r = (struct http_response){
+		.retry_after = -1, .length = -1, .range_start = -1, .range_total = -1
+	};
 }
 
 void http_head_line(struct http_response *r, const char *line, size_t len)

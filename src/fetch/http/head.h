@@ -9,7 +9,7 @@
 
 #include "fetch/http/http.h"
 
-/* Clear the response, including its body, but keep r->remote. */
+/* Clear the response, including its body. */
 void http_head_reset(struct http_response *r);
 /* Parse a line, with or without its line ending. Unknown and malformed lines are ignored. */
 void http_head_line(struct http_response *r, const char *line, size_t len);

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 
+#include "base/time.h"
 #include "fetch/http/handle.h"
 
 #define SLOTS_MAX 8
@@ -22,6 +23,7 @@ struct range_slot {
 	struct buf bytes;
 	bool running, complete;
 	struct http_guard guard;
+	struct pace *pace;
 	char error[CURL_ERROR_SIZE];
 };
 
@@ -50,6 +52,7 @@ static size_t on_body(char *data, size_t size, size_t n, void *ctx)
 	curl_easy_getinfo(s->curl, CURLINFO_RESPONSE_CODE, &status);
 	if (status != 206 || size * n > room)
 		return 0;
+	pace_receive(s->pace, size * n, time_now());
 	buf_add(&s->bytes, data, size * n);
 	return size * n;
 }
@@ -73,7 +76,8 @@ static int slot_start(struct ring *ring, struct range_slot *s, struct hw_err *e)
 	request.first = s->first;
 	request.last = s->last;
 	buf_reserve(&s->bytes, (size_t)(s->last - s->first + 1));
-	s->guard = (struct http_guard){ .on = ranges->forbid_loopback };
+	s->pace = ranges->pace;
+	s->guard = (struct http_guard){ .from = ranges->from };
 	s->headers = http_handle_prepare(s->curl, ring->http, &request, ranges->url, &ring->origin,
 					 true, &s->guard);
 	curl_easy_setopt(s->curl, CURLOPT_WRITEFUNCTION, on_body);
@@ -118,6 +122,8 @@ static int end_finished_slots(struct ring *ring, struct hw_err *e)
 			continue;
 		curl_easy_getinfo(msg->easy_handle, CURLINFO_PRIVATE, &s);
 		slot_stop(ring, s); /* invalidates msg */
+		if (s->guard.refused && code != CURLE_OK)
+			return url_refuse_redirect(s->guard.to, ring->ranges->url, e);
 		if (code != CURLE_OK)
 			return http_curl_error(code, s->error, e);
 		if ((int64_t)s->bytes.len != s->last - s->first + 1)
@@ -135,11 +141,14 @@ static int pass_on_complete(struct ring *ring, struct hw_err *e)
 
 	for (;;) {
 		struct range_slot *s = &ring->slots[ring->head];
+		int64_t before;
 		int r;
 
 		if (!s->complete)
 			return 0;
+		before = time_now();
 		r = ranges->on_data(ranges->ctx, s->bytes.data, s->bytes.len, e);
+		ranges->pace->away += time_now() - before;
 		ring->at = s->last + 1;
 		if (r == 0)
 			r = slot_start(ring, s, e);
@@ -183,6 +192,9 @@ int http_fetch_ranges(struct http *h, const struct http_ranges *ranges, struct h
 		if (r == 0)
 			r = pass_on_complete(&ring, e);
 		if (r < 0 || ring.at >= ranges->end)
+			return r;
+		r = pace_check(ranges->pace, time_now(), h->slow_ms, e);
+		if (r < 0)
 			return r;
 		code = curl_multi_poll(h->multi, NULL, 0, POLL_MS, NULL);
 		if (code != CURLM_OK)

@@ -23,7 +23,8 @@ struct http_ranges {
 	int64_t first, end;	   /* bytes to fetch: first to end - 1 */
 	int64_t size;		   /* maximum size of a range */
 	int parallel;
-	bool forbid_loopback; /* fail if the server is on this machine */
+	enum scope from;   /* of the server that redirected to the URL, see struct http_response */
+	struct pace *pace; /* of the transfer, which the ranges are a part of */
 	int (*on_data)(void *ctx, const void *data, size_t len, struct hw_err *e);
 	void *ctx;
 };

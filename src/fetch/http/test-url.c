@@ -47,18 +47,25 @@ static void test_origin(void **state)
 	}
 }
 
-static void test_local(void **state)
+static void test_scope(void **state)
 {
 	static const struct {
 		const char *url;
-		bool local;
+		enum scope scope;
 	} cases[] = {
-		{ "http://127.0.0.1/", true },	   { "http://127.9.9.9/", true },
-		{ "http://localhost/", true },	   { "http://LOCALHOST:80/", true },
-		{ "http://a.localhost/", true },   { "http://[::1]/", true },
-		{ "http://0.0.0.0/", true },	   { "http://[::]/", true },
-		{ "http://10.0.0.1/", false },	   { "http://localhost.example/", false },
-		{ "http://notlocalhost/", false }, { "http://[fe80::1]/", false },
+		{ "http://127.0.0.1/", SCOPE_LOOPBACK },
+		{ "http://localhost/", SCOPE_LOOPBACK },
+		{ "http://LOCALHOST:80/", SCOPE_LOOPBACK },
+		{ "http://localhost./", SCOPE_LOOPBACK },
+		{ "http://a.localhost/", SCOPE_LOOPBACK },
+		{ "http://a.localhost./", SCOPE_LOOPBACK },
+		{ "http://[::1]/", SCOPE_LOOPBACK },
+		{ "http://[fe80::1]/", SCOPE_LINK },
+		{ "http://[fe80::1%25eth0]/", SCOPE_LINK },
+		{ "http://169.254.169.254/", SCOPE_LINK },
+		{ "http://192.0.2.1/", SCOPE_REMOTE },
+		{ "http://localhost.example/", SCOPE_REMOTE },
+		{ "http://notlocalhost/", SCOPE_REMOTE },
 	};
 
 	(void)state;
@@ -67,7 +74,7 @@ static void test_local(void **state)
 		struct hw_err e;
 
 		assert_int_equal(url_origin_parse(cases[i].url, &o, &e), 0);
-		assert_int_equal(url_origin_is_local(&o), cases[i].local);
+		assert_int_equal(url_origin_scope(&o), cases[i].scope);
 	}
 }
 
@@ -75,17 +82,21 @@ static void test_redirects(void **state)
 {
 	static const struct {
 		const char *from, *to;
-		bool remote;
+		enum scope scope;
 		int r;
 	} cases[] = {
-		{ "https://a/", "https://b/", true, 0 },
-		{ "http://a/", "https://b/", true, 0 },
-		{ "http://a/", "http://b/", true, 0 },
-		{ "https://a/", "http://a/", true, -EPERM },
-		{ "https://a/", "https://localhost/", true, -EPERM },
-		{ "https://localhost/", "https://127.0.0.1/", false, 0 },
-		/* the server "a" is on this machine */
-		{ "https://a/", "https://localhost/", false, 0 },
+		{ "https://a/", "https://b/", SCOPE_REMOTE, 0 },
+		{ "http://a/", "https://b/", SCOPE_REMOTE, 0 },
+		{ "http://a/", "http://b/", SCOPE_REMOTE, 0 },
+		{ "https://a/", "http://a/", SCOPE_REMOTE, -EPERM },
+		{ "https://a/", "https://localhost/", SCOPE_REMOTE, -EPERM },
+		{ "https://a/", "https://169.254.169.254/", SCOPE_REMOTE, -EPERM },
+		{ "https://localhost/", "https://127.0.0.1/", SCOPE_LOOPBACK, 0 },
+		/* the name "a" resolves to an address of the scope */
+		{ "https://a/", "https://localhost/", SCOPE_LOOPBACK, 0 },
+		{ "https://a/", "https://localhost/", SCOPE_NODE, -EPERM },
+		{ "https://a/", "https://localhost/", SCOPE_LINK, -EPERM },
+		{ "https://a/", "https://169.254.1.1/", SCOPE_LINK, 0 },
 	};
 
 	(void)state;
@@ -95,8 +106,30 @@ static void test_redirects(void **state)
 
 		assert_int_equal(url_origin_parse(cases[i].from, &from, &e), 0);
 		assert_int_equal(url_origin_parse(cases[i].to, &to, &e), 0);
-		assert_int_equal(url_check_redirect(&from, &to, cases[i].remote, cases[i].to, &e),
+		assert_int_equal(url_check_redirect(&from, &to, cases[i].scope, cases[i].to, &e),
 				 cases[i].r);
+	}
+}
+
+static void test_message(void **state)
+{
+	static const char *const cases[][2] = {
+		{ "https://a:5000/v2/x", "https://a:5000/v2/x" },
+		{ "https://a/x?token=secret", "https://a/x" },
+		{ "https://a?token=secret", "https://a" },
+		{ "https://a/x#secret", "https://a/x" },
+		{ "https://me:secret@a/x@y", "https://a/x@y" },
+		{ "https://me:secret@word@a", "https://a" },
+		{ "me:secret@a/x", "a/x" },
+		{ "x?token=secret//b", "x" },
+		{ "", "" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		autofree char *text = url_for_message(cases[i][0]);
+
+		assert_string_equal(text, cases[i][1]);
 	}
 }
 
@@ -123,11 +156,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		{ "url: an HTTP URL is split into its origin, other URLs are rejected", test_origin,
 		  NULL, NULL, NULL },
-		{ "url: localhost names and loopback addresses are recognized as this machine",
-		  test_local, NULL, NULL, NULL },
-		{ "url: redirects from https to http, or from a remote server to localhost, are "
-		  "refused",
+		{ "url: addresses and names of localhost have a scope, other names are remote",
+		  test_scope, NULL, NULL, NULL },
+		{ "url: redirects from https to http, or out of the server's scope, are refused",
 		  test_redirects, NULL, NULL, NULL },
+		{ "url: a message contains neither user information nor the query", test_message,
+		  NULL, NULL, NULL },
 		{ "url: a Location header is resolved relative to the URL of its response",
 		  test_join, NULL, NULL, NULL },
 	};

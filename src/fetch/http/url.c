@@ -14,6 +14,8 @@
 #include "base/ip.h"
 #include "base/str.h"
 
+#define TEXT_MAX 256 /* of a URL in a message */
+
 static void url_free(CURLU *u)
 {
 	curl_url_cleanup(u);
@@ -47,17 +49,18 @@ int url_origin_parse(const char *url, struct url_origin *ret_origin, struct hw_e
 {
 	AUTO(url_free) CURLU *u = url_new();
 	AUTO(url_origin_done) struct url_origin o = { 0 };
+	autofree char *text = url_for_message(url);
 
 	if (curl_url_set(u, CURLUPART_URL, url, CURLU_NON_SUPPORT_SCHEME) != CURLUE_OK)
-		return err_text(e, -EPERM, "invalid URL \"%.256s\"", url);
+		return err_text(e, -EPERM, "invalid URL \"%s\"", text);
 	o.scheme = get_part(u, CURLUPART_SCHEME, 0);
 	o.host = get_part(u, CURLUPART_HOST, 0);
 	o.port = get_part(u, CURLUPART_PORT, CURLU_DEFAULT_PORT);
 	if (!str_equal(o.scheme, "https") && !str_equal(o.scheme, "http"))
-		return err_text(e, -EPERM,
-				"unsupported scheme in URL \"%.256s\": want http or https", url);
+		return err_text(e, -EPERM, "unsupported scheme in URL \"%s\": want http or https",
+				text);
 	if (str_empty(o.host) || str_empty(o.port))
-		return err_text(e, -EPERM, "no host in URL \"%.256s\"", url);
+		return err_text(e, -EPERM, "no host in URL \"%s\"", text);
 	*ret_origin = o;
 	o = (struct url_origin){ 0 };
 	return 0;
@@ -76,33 +79,65 @@ bool url_origin_equal(const struct url_origin *a, const struct url_origin *b)
 	       str_equal(a->port, b->port);
 }
 
-bool url_is_local_address(const char *address)
-{
-	struct hw_err ignored;
-	struct hw_ip ip;
-
-	return hw_ip_parse(address, &ip, &ignored) == 0 &&
-	       (ip_is_loopback(&ip) || ip_is_unspecified(&ip));
-}
-
-bool url_origin_is_local(const struct url_origin *o)
+bool url_origin_address(const struct url_origin *o, struct hw_ip *ret_ip)
 {
 	size_t len = strlen(o->host);
 	autofree char *bare =
 		o->host[0] == '[' && len > 2 ? str_ncopy(o->host + 1, len - 2) : str_copy(o->host);
+	struct hw_err ignored;
 
-	return url_is_local_address(bare) || strcasecmp(bare, "localhost") == 0 ||
-	       (len > 10 && strcasecmp(o->host + len - 10, ".localhost") == 0);
+	return hw_ip_parse(bare, ret_ip, &ignored) == 0;
 }
 
-int url_check_redirect(const struct url_origin *from, const struct url_origin *to, bool remote,
+enum scope url_origin_scope(const struct url_origin *o)
+{
+	size_t len = strlen(o->host);
+	autofree char *name =
+		str_ncopy(o->host, len > 0 && o->host[len - 1] == '.' ? len - 1 : len);
+	struct hw_ip ip;
+
+	if (url_origin_address(o, &ip))
+		return scope_of_ip(&ip);
+	len = strlen(name);
+	if (strcasecmp(name, "localhost") == 0 ||
+	    (len > 10 && strcasecmp(name + len - 10, ".localhost") == 0))
+		return SCOPE_LOOPBACK;
+	return SCOPE_REMOTE;
+}
+
+/* ---- redirects --------------------------------------------------------------- */
+
+char *url_for_message(const char *url)
+{
+	size_t scheme = strcspn(url, ":/?#"), len;
+	const char *server, *at;
+
+	scheme = str_starts(url + scheme, "://") ? scheme + 3 : 0;
+	server = url + scheme;
+	at = memrchr(server, '@', strcspn(server, "/?#"));
+	server = at ? at + 1 : server;
+	len = strcspn(server, "?#");
+	return str_printf("%.*s%.*s", (int)(scheme < TEXT_MAX ? scheme : TEXT_MAX), url,
+			  (int)(len < TEXT_MAX ? len : TEXT_MAX), server);
+}
+
+int url_refuse_redirect(enum scope to, const char *url, struct hw_err *e)
+{
+	autofree char *text = url_for_message(url);
+
+	return err_text(e, -EPERM, "refusing redirect to %s: %s", scope_name(to), text);
+}
+
+int url_check_redirect(const struct url_origin *from, const struct url_origin *to, enum scope scope,
 		       const char *url, struct hw_err *e)
 {
+	autofree char *text = url_for_message(url);
+	enum scope target;
+
 	if (str_equal(from->scheme, "https") && str_equal(to->scheme, "http"))
-		return err_text(e, -EPERM, "refusing redirect from https to http: %.256s", url);
-	if (remote && !url_origin_is_local(from) && url_origin_is_local(to))
-		return err_text(e, -EPERM, "refusing redirect to loopback address: %.256s", url);
-	return 0;
+		return err_text(e, -EPERM, "refusing redirect from https to http: %s", text);
+	target = url_origin_scope(to);
+	return scope_may_lead_to(scope, target) ? 0 : url_refuse_redirect(target, url, e);
 }
 
 char *url_join(const char *base, const char *location)

@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "fetch/http/scope.h"
 
 /* The server of a URL. */
 struct url_origin {
@@ -21,16 +22,21 @@ struct url_origin {
 int url_origin_parse(const char *url, struct url_origin *ret_origin, struct hw_err *e);
 void url_origin_done(struct url_origin *o);
 bool url_origin_equal(const struct url_origin *a, const struct url_origin *b);
-/* Is the host a loopback address or a localhost name? Names are not resolved. */
-bool url_origin_is_local(const struct url_origin *o);
+/* Return: false if the host is a name */
+bool url_origin_address(const struct url_origin *o, struct hw_ip *ret_ip);
+/* Names are not resolved: except for those of localhost, they are taken for remote. */
+enum scope url_origin_scope(const struct url_origin *o);
 
-/* Check whether a redirect is allowed, by scheme and host name. The address is checked before the
- * connection is made (struct http_guard). @remote: the server @from is not on this machine; @url:
- * the URL of @to, for the error. Return: 0, or -EPERM */
-int url_check_redirect(const struct url_origin *from, const struct url_origin *to, bool remote,
+/* Check whether a redirect is allowed, by scheme and host. The address that a name resolves to is
+ * checked before the connection is made (struct http_guard). @scope: of the server @from; @url: the
+ * URL of @to, for the error. Return: 0, or -EPERM */
+int url_check_redirect(const struct url_origin *from, const struct url_origin *to, enum scope scope,
 		       const char *url, struct hw_err *e);
-/* Is @address a loopback address, or 0.0.0.0 or ::, which also connect to this machine? */
-bool url_is_local_address(const char *address);
+/* The error for a redirect to an address of the scope @to. Return: -EPERM */
+int url_refuse_redirect(enum scope to, const char *url, struct hw_err *e);
+/* The URL without parts that may be secret, user information and query, for a message. The caller
+ * frees the result. */
+char *url_for_message(const char *url);
 /* The URL of a Location header, resolved relative to @base; an invalid @location is returned
  * unchanged. The caller frees the result. */
 char *url_join(const char *base, const char *location);

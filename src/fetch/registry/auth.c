@@ -129,20 +129,23 @@ static int parse_token(const struct http_response *response, char **ret_header, 
 	return r;
 }
 
-static int check_realm(const struct auth *a, const char *realm, bool remote, struct hw_err *e)
+/* @from: scope of the registry. Return: 1 if the token server is the registry itself, 0 if not; or
+ * negative errno */
+static int check_realm(const struct auth *a, const char *realm, enum scope from, struct hw_err *e)
 {
-	AUTO(url_origin_done) struct url_origin from = { 0 }, to = { 0 };
+	AUTO(url_origin_done) struct url_origin registry = { 0 }, server = { 0 };
 	int r;
 
-	r = url_origin_parse(a->url, &from, e);
-	if (r < 0)
-		return r;
-	r = url_origin_parse(realm, &to, e);
-	return r < 0 ? r : url_check_redirect(&from, &to, remote, realm, e);
+	r = url_origin_parse(a->url, &registry, e);
+	if (r == 0)
+		r = url_origin_parse(realm, &server, e);
+	if (r == 0)
+		r = url_check_redirect(&registry, &server, from, realm, e);
+	return r < 0 ? r : url_origin_equal(&registry, &server);
 }
 
 static int request_token(const struct auth *a, struct http *h, const struct challenge *c,
-			 bool remote, char **ret_header, struct hw_err *e)
+			 enum scope from, char **ret_header, struct hw_err *e)
 {
 	AUTO(http_response_done) struct http_response response = { 0 };
 	autofree char *pull = str_printf("repository:%s:pull", a->repository);
@@ -153,10 +156,9 @@ static int request_token(const struct auth *a, struct http *h, const struct chal
 	autofree char *with_account = NULL;
 	AUTO(str_wipe) char *header = NULL;
 	AUTO(str_wipe) char *form = NULL;
-	struct http_request request = { .url = url,
-					.forbid_loopback = remote,
-					.body_max = TOKEN_RESPONSE_MAX };
-	int r;
+	autofree char *text = url_for_message(c->realm);
+	struct http_request request = { .url = url, .from = from, .body_max = TOKEN_RESPONSE_MAX };
+	int r, is_registry;
 
 	if (!str_empty(a->credentials.identity_token)) {
 		AUTO(str_wipe) char *token = url_escape(a->credentials.identity_token);
@@ -175,14 +177,16 @@ static int request_token(const struct auth *a, struct http *h, const struct chal
 		request.url = with_account;
 		request.authorization = header;
 	}
-	r = check_realm(a, c->realm, remote, e);
-	if (r == 0)
+	r = is_registry = check_realm(a, c->realm, from, e);
+	if (r >= 0)
 		r = http_perform(h, &request, &response, e);
+	if (r == 0) /* the message of another server is no more shown than after a redirect */
+		response.cross_origin = response.cross_origin || !is_registry;
 	if (r == 0)
 		r = parse_token(&response, ret_header, e);
 	if (response.body.data)
 		explicit_bzero(response.body.data, response.body.len);
-	return r < 0 ? err_ctx(e, "token server %.256s", c->realm) : 0;
+	return r < 0 ? err_ctx(e, "token server %s", text) : 0;
 }
 
 static int new_header(struct auth *a, struct http *h, const struct http_response *refused,
@@ -193,7 +197,7 @@ static int new_header(struct auth *a, struct http *h, const struct http_response
 
 	challenge_choose(&refused->challenges, &c);
 	if (!is_fixed && c.kind == CHALLENGE_BEARER)
-		return request_token(a, h, &c, refused->remote, ret_header, e);
+		return request_token(a, h, &c, refused->server, ret_header, e);
 	/* the same username and password would be refused again */
 	if (!is_fixed && c.kind == CHALLENGE_BASIC && has_password(&a->credentials) && !a->header) {
 		*ret_header = format_basic(&a->credentials);

@@ -5,9 +5,7 @@
  * What:  stores the value of the Authorization header, and gets a new one when the registry demands
  *        it: Basic, or a token from the token server that the registry names.
  * Rules: several threads may use a struct auth; one thread requests a token, the other threads wait
- *        and use the same token. The rules for redirects (http.h) also apply to the token server:
- *        it may be on this machine only if the registry is, and without TLS only if the registry
- *        is.
+ *        and use the same token. The rules for redirects (http.h) also apply to the token server.
  */
 #ifndef FETCH_REGISTRY_AUTH_H
 #define FETCH_REGISTRY_AUTH_H

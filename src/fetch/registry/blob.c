@@ -7,6 +7,7 @@
  *	transfer breaks earlier                  resume at that byte, while retries are left
  *	429, 5xx, no connection                  resume at that byte, while retries are left
  *	transfer stalls after PROGRESS bytes     resume at that byte
+ *	transfer too slow                        continue at the next endpoint
  *	404, 403, stalled transfer, ...          continue at the next endpoint
  *	size mismatch before the first byte      continue at the next endpoint
  *	size or digest mismatch later            fail: DATA_LOSS
@@ -33,9 +34,10 @@ struct transfer {
 	const struct blob *b;
 	const struct endpoint *ep;
 	struct sha256 *hash;
-	int64_t at;	 /* bytes passed on */
-	int64_t skip;	 /* bytes to skip, because they were already passed on */
-	bool has_ranges; /* the server supports ranges */
+	int64_t at;	  /* bytes passed on */
+	int64_t skip;	  /* bytes to skip, because they were already passed on */
+	struct pace pace; /* at this endpoint */
+	bool has_ranges;  /* the server supports ranges */
 	bool write_failed;
 };
 
@@ -90,7 +92,12 @@ static int request_rest(struct transfer *t, struct http_response *response, stru
 	autofree char *url = str_printf("%s/blobs/%s", t->ep->base, t->b->descriptor->digest);
 	int64_t part = t->b->registry->job->request_bytes;
 	struct http_request request = {
-		.url = url, .first = t->at, .on_head = on_head, .on_data = on_data, .ctx = t
+		.url = url,
+		.first = t->at,
+		.pace = &t->pace,
+		.on_head = on_head,
+		.on_data = on_data,
+		.ctx = t,
 	};
 
 	if (size_of(t) - t->at > part) {
@@ -118,7 +125,8 @@ static int fetch_ranges(struct transfer *t, const struct http_response *response
 		.end = size_of(t),
 		.size = t->b->registry->job->request_bytes,
 		.parallel = PARALLEL_RANGES,
-		.forbid_loopback = response->cross_origin && response->remote,
+		.from = response->from,
+		.pace = &t->pace,
 		.on_data = on_data,
 		.ctx = t,
 	};
@@ -132,6 +140,7 @@ static int fetch_from_endpoint(struct transfer *t, struct hw_err *e)
 	struct registry_retry retry = { 0 };
 	int64_t retry_at = t->at; /* value of t->at when the retry count was reset */
 
+	t->pace = (struct pace){ .expected = size_of(t) - t->at };
 	for (;;) {
 		AUTO(http_response_done) struct http_response response = { 0 };
 		int64_t before = t->at;
@@ -140,7 +149,7 @@ static int fetch_from_endpoint(struct transfer *t, struct hw_err *e)
 		r = request_rest(t, &response, e);
 		if (r == 0 && t->has_ranges && t->at < size_of(t))
 			r = fetch_ranges(t, &response, e);
-		if (t->write_failed || (t->at == size_of(t) && r == 0))
+		if (t->write_failed || t->pace.is_too_slow || (t->at == size_of(t) && r == 0))
 			return r;
 		if (r == 0)
 			r = err_text(e, -ECOMM, "truncated: got %lld of %lld bytes",

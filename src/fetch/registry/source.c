@@ -43,7 +43,7 @@ static struct connection *acquire_connection(struct registry_source *s)
 		return c;
 	c = mem_new(sizeof(*c));
 	list_init(&c->link);
-	c->http = http_new(s->registry->certs, s->source.job->idle_ms);
+	c->http = http_new(s->registry->certs, s->source.job->idle_ms, s->source.job->slow_ms);
 	return c;
 }
 
@@ -63,7 +63,7 @@ struct endpoint_documents {
 };
 
 static int get_document(void *ctx, const char *kind, const char *name, struct buf *ret_body,
-			char **ret_type, struct hw_err *e)
+			struct document_head *ret_head, struct hw_err *e)
 {
 	const struct endpoint_documents *d = ctx;
 	AUTO(http_response_done) struct http_response response = { 0 };
@@ -81,8 +81,8 @@ static int get_document(void *ctx, const char *kind, const char *name, struct bu
 		return code;
 	*ret_body = response.body;
 	response.body = (struct buf){ 0 };
-	if (ret_type)
-		*ret_type = take_ptr(response.content_type);
+	*ret_head =
+		(struct document_head){ take_ptr(response.content_type), response.cross_origin };
 	return 0;
 }
 

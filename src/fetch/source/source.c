@@ -9,10 +9,17 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/str.h"
 #include "image/config.h"
+
+static void document_head_done(struct document_head *head)
+{
+	free(head->type);
+}
+AUTO_VALUE_DEFINE(document_head_done, struct document_head);
 
 void resolved_image_done(struct resolved_image *image)
 {
@@ -64,16 +71,34 @@ static bool find_known(const struct document_source *from, const char *digest, s
  * repository, and a client that was allowed to fetch the other document may also read this one.
  */
 static int get_document(const struct document_source *from, const char *kind, const char *name,
-			int64_t size, bool may_be_known, struct buf *ret_body, char **ret_type,
-			struct hw_err *e)
+			int64_t size, bool may_be_known, struct buf *ret_body,
+			struct document_head *ret_head, struct hw_err *e)
 {
 	int r = 0;
 
 	if (!may_be_known || !find_known(from, name, ret_body))
-		r = from->get(from->ctx, kind, name, ret_body, ret_type, e);
+		r = from->get(from->ctx, kind, name, ret_body, ret_head, e);
 	if (r == 0)
 		r = check_document(name, size, ret_body, e);
 	return r < 0 ? err_ctx(e, "%s/%s", kind, name) : 0;
+}
+
+/* Return: 1 if the document is the image's manifest; 0 if it is an index, with the chosen entry; or
+ * negative errno */
+static int parse_document(struct resolved_image *image, const struct buf *body, const char *type,
+			  const struct platform *wanted, const struct descriptor **ret_chosen,
+			  struct hw_err *e)
+{
+	int r;
+
+	manifest_free(take_ptr(image->manifest));
+	r = manifest_parse(str_or(body->data, ""), body->len, type, &image->manifest, e);
+	if (r < 0)
+		return r;
+	if (image->manifest->kind != MANIFEST_IMAGE)
+		return manifest_choose(image->manifest, wanted, ret_chosen, e);
+	r = manifest_check_image(image->manifest, e);
+	return r < 0 ? r : 1;
 }
 
 static int find_manifest(struct resolved_image *image, const struct document_source *from,
@@ -85,22 +110,23 @@ static int find_manifest(struct resolved_image *image, const struct document_sou
 	while (image->n_documents < RESOLVE_DOCUMENTS_MAX) {
 		struct buf *body = &image->documents[image->n_documents++];
 		const struct descriptor *chosen = NULL;
-		autofree char *type = NULL;
+		AUTO(document_head_done) struct document_head head = { 0 };
 		int r;
 
-		r = get_document(from, "manifests", name, size, image->n_documents > 1, body, &type,
+		r = get_document(from, "manifests", name, size, image->n_documents > 1, body, &head,
 				 e);
 		if (r < 0)
 			return r;
-		manifest_free(take_ptr(image->manifest));
-		r = manifest_parse(str_or(body->data, ""), body->len, type, &image->manifest, e);
-		if (r < 0)
-			return r;
-		if (image->manifest->kind == MANIFEST_IMAGE)
-			return manifest_check_image(image->manifest, e);
-		r = manifest_choose(image->manifest, wanted, &chosen, e);
-		if (r < 0)
-			return r;
+		r = parse_document(image, body, head.type, wanted, &chosen, e);
+		/* The error would show a part of any document that this machine can read. Only a
+		 * digest proves that the document is the one that the user has asked for. */
+		if (r < 0 && head.foreign && !strchr(name, ':'))
+			return err_text(e, r,
+					"manifests/%s: invalid document, received from another "
+					"server",
+					name);
+		if (r != 0)
+			return r < 0 ? r : 0;
 		free(name);
 		name = str_copy(chosen->digest);
 		size = chosen->size;
@@ -134,6 +160,7 @@ static int check_config(const struct resolved_image *image, const struct platfor
 int resolve_image(struct resolved_image *image, const struct document_source *from,
 		  const char *name, int64_t size, const struct platform *wanted, struct hw_err *e)
 {
+	AUTO(document_head_done) struct document_head head = { 0 };
 	const struct descriptor *config;
 	int r;
 
@@ -141,7 +168,7 @@ int resolve_image(struct resolved_image *image, const struct document_source *fr
 	if (r < 0)
 		return r;
 	config = &image->manifest->config;
-	r = get_document(from, "blobs", config->digest, config->size, true, &image->config, NULL,
+	r = get_document(from, "blobs", config->digest, config->size, true, &image->config, &head,
 			 e);
 	if (r < 0)
 		return r;

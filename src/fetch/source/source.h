@@ -11,6 +11,7 @@
 #ifndef FETCH_SOURCE_SOURCE_H
 #define FETCH_SOURCE_SOURCE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -46,12 +47,17 @@ struct resolved_image {
 void resolved_image_done(struct resolved_image *image);
 AUTO_VALUE_DEFINE(resolved_image_done, struct resolved_image);
 
+struct document_head {
+	char *type;   /* media type; NULL: unknown */
+	bool foreign; /* sent by another server, to which the registry has redirected */
+};
+
 /* Where documents come from. */
 struct document_source {
-	/* @kind: "manifests" or "blobs"; @name: a digest or a registry's tag; *ret_type: media
-	 * type, may be left NULL. The caller checks digest and size. */
+	/* @kind: "manifests" or "blobs"; @name: a digest or a registry's tag; *ret_head: empty, may
+	 * be left so. The caller checks digest and size. */
 	int (*get)(void *ctx, const char *kind, const char *name, struct buf *ret_body,
-		   char **ret_type, struct hw_err *e);
+		   struct document_head *ret_head, struct hw_err *e);
 	void *ctx;
 	const struct hw_strings *known; /* documents for which get() is not needed; NULL: none */
 };

@@ -44,6 +44,8 @@ const struct hw_field job_fields[] = {
 	  .help = "hosts to contact without TLS" },
 	{ "idle_ms", HW_INT, HW_AT(struct fetch_job, idle_ms), .def = "60000", .min = 1,
 	  .max = 86400000, .help = "timeout in milliseconds if no bytes arrive" },
+	{ "slow_ms", HW_INT, HW_AT(struct fetch_job, slow_ms), .def = "30000", .min = 1,
+	  .max = 86400000, .help = "milliseconds after which a transfer must not be slow" },
 	{ "retries", HW_INT, HW_AT(struct fetch_job, retries), .def = "4", .min = 0, .max = 100,
 	  .flags = HW_ALWAYS, .help = "retries after temporary errors" },
 	{ "bytes", HW_INT64, HW_AT(struct fetch_job, layer_bytes_max), .def = "68719476736",

@@ -92,6 +92,7 @@ struct fetch_job {
 	struct hw_strings plain_http; /* hosts to contact without TLS */
 	/* limits */
 	int idle_ms;		   /* timeout if no or almost no bytes arrive */
+	int slow_ms;		   /* how long a transfer may be slow after its first byte */
 	int retries;		   /* retries after temporary errors */
 	int64_t layer_bytes_max;   /* maximum size of an unpacked layer */
 	int64_t layer_entries_max; /* maximum number of files and directories in a layer */

@@ -426,6 +426,14 @@ int incoming_commit_layers(struct incoming *in, struct hw_err *e)
 
 /* ---- image ----------------------------------------------------------------- */
 
+bool incoming_is_complete(const struct incoming *in)
+{
+	for (size_t i = 0; i < in->n; i++)
+		if (!in->layers[i].existed)
+			return false;
+	return true;
+}
+
 int incoming_receive_done(struct incoming *in, struct hw_err *e)
 {
 	for (size_t i = 0; i < in->n; i++)

@@ -50,6 +50,8 @@ int incoming_receive_manifest(struct incoming *in, const struct job_message *m, 
 /* The configuration. Holds the layers that exist, and creates stages for the other layers. */
 int incoming_receive_config(struct incoming *in, const struct job_message *m,
 			    struct job_plan *ret_plan, struct hw_err *e);
+/* After the configuration: are all layers in the store? */
+bool incoming_is_complete(const struct incoming *in);
 int incoming_receive_progress(struct incoming *in, const struct job_message *m, struct hw_err *e);
 int incoming_receive_layer(struct incoming *in, const struct job_message *m, struct hw_err *e);
 int incoming_receive_done(struct incoming *in, struct hw_err *e); /* commits the last layers */

@@ -16,6 +16,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -34,8 +35,7 @@
 
 #define PROGRESS_MS  200
 #define SIGNAL_TRIES 100
-#define STANDBY_MS   30000	/* lifetime of a standby process: pulls often come in bursts */
-#define KNOWN_MAX    (48 << 10) /* bytes; the job must fit into a socket buffer */
+#define STANDBY_MS   30000 /* lifetime of a standby process: pulls often come in bursts */
 
 struct puller {
 	struct store *store;
@@ -43,8 +43,9 @@ struct puller {
 	pthread_mutex_t lock;
 	pthread_cond_t idle; /* signalled when the last pull has finished */
 	struct pull_settings settings;
-	struct map *joinable; /* maps a key to a struct shared_pull */
-	struct list all;      /* list of struct shared_pull */
+	struct map *joinable;	/* maps a key to a struct shared_pull */
+	struct map *registries; /* maps the host of a registry to the number of requests */
+	struct list all;	/* list of struct shared_pull */
 	struct pull_counts counts;
 };
 
@@ -73,6 +74,7 @@ struct puller *puller_new(struct store *store, const struct pull_options *option
 	p->store = store;
 	p->standby = standby_new(STANDBY_MS);
 	p->joinable = map_new(NULL);
+	p->registries = map_new(free);
 	list_init(&p->all);
 	pthread_mutex_init(&p->lock, NULL);
 	pthread_cond_init(&p->idle, NULL);
@@ -113,6 +115,7 @@ void puller_free(struct puller *p)
 	pthread_cond_destroy(&p->idle);
 	pthread_mutex_destroy(&p->lock);
 	map_free(p->joinable);
+	map_free(p->registries);
 	pull_settings_done(&p->settings);
 	standby_free(p->standby);
 	free(p);
@@ -173,23 +176,6 @@ static void publish_result(struct shared_pull *s)
 	pthread_mutex_unlock(&p->lock);
 }
 
-/* Adds documents that are in the store to the job, so that hawser-fetch need not fetch them again:
- * most tags have not changed. */
-static void add_known_documents(struct store *store, struct fetch_job *job)
-{
-	AUTO(store_snapshot_put) const struct store_snapshot *snap = store_snapshot_get(store);
-	AUTO(buf_done) struct buf manifest = { 0 }, config = { 0 };
-	const struct store_image *image = NULL;
-	struct hw_err ignored;
-
-	if (store_snapshot_find(snap, job->reference, &image, &ignored) > 0 &&
-	    store_image_read(store, image->id, &manifest, &config, &ignored) > 0 &&
-	    manifest.len + config.len < KNOWN_MAX) {
-		strings_add(&job->known_documents, manifest.data);
-		strings_add(&job->known_documents, config.data);
-	}
-}
-
 static void *pull_thread(void *arg)
 {
 	struct shared_pull *s = arg;
@@ -204,7 +190,6 @@ static void *pull_thread(void *arg)
 					   .progress = &s->progress };
 	struct incoming *image = NULL;
 
-	add_known_documents(p->store, &s->job);
 	s->code = session_run(&options, &image, &fetch, &s->error);
 	if (s->code == 0)
 		s->code = incoming_store(&image, 1, &s->result, &s->error);
@@ -263,6 +248,33 @@ static int start_pull(struct puller *p, const struct pull_request *request,
 
 /* ---- requests -------------------------------------------------------------- */
 
+/* The caller holds the lock. */
+static int count_request(struct puller *p, const struct pull_request *request, const char *host,
+			 struct hw_err *e)
+{
+	unsigned *n = map_find(p->registries, host), max = p->settings.options.per_registry;
+
+	if (n && max > 0 && *n >= max)
+		return err_text(e, -EAGAIN,
+				"pull %s: too many pulls from %s: limit %u (pulls-per-registry)",
+				request->reference, host, max);
+	if (!n) {
+		n = mem_new(sizeof(*n));
+		map_set(p->registries, host, n);
+	}
+	++*n;
+	return 0;
+}
+
+/* The caller holds the lock. */
+static void uncount_request(struct puller *p, const char *host)
+{
+	unsigned *n = map_find(p->registries, host);
+
+	if (--*n == 0)
+		free(map_take(p->registries, host));
+}
+
 static int wait_until_done(const struct pull_request *request, struct shared_pull *s,
 			   struct hw_err *e)
 {
@@ -306,9 +318,13 @@ int pull(struct puller *p, const struct pull_request *request, struct pull_resul
 		return r;
 	pull_key(request, &ref, key);
 	pthread_mutex_lock(&p->lock);
-	s = map_find(p->joinable, key);
-	if (!s)
+	r = count_request(p, request, ref.domain, e);
+	s = r == 0 ? map_find(p->joinable, key) : NULL;
+	if (r == 0 && !s) {
 		r = start_pull(p, request, &ref, key, &s, e);
+		if (r < 0)
+			uncount_request(p, ref.domain);
+	}
 	if (r == 0) {
 		s->requests++;
 		s->users++;
@@ -325,6 +341,7 @@ int pull(struct puller *p, const struct pull_request *request, struct pull_resul
 		*e = s->error;
 		r = s->code;
 	}
+	uncount_request(p, ref.domain);
 	/* the last request that ends before the pull is done cancels it */
 	if (--s->requests == 0 && !s->done) {
 		make_unjoinable(s);

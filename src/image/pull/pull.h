@@ -10,6 +10,9 @@
  *        requests were cancelled or timed out. Requests with different credentials
  *        never share a pull, and a tag is resolved each time, so no client gets an
  *        image that the registry would refuse to that client.
+ *        The number of requests for images of one registry is limited, so that a slow
+ *        registry leaves room for others. Requests that share a pull count, too,
+ *        because each of them has a thread of the caller.
  *        Layers that are in the store are not fetched again.
  *        A complete layer is added to the store at once, and stays there for the
  *        next attempt if the pull fails or the daemon is killed (store.h, holds).
@@ -42,6 +45,8 @@ struct pull_options {
 	int64_t reserve;		     /* bytes to leave free on the file system */
 	bool keep_blobs;		     /* also keep the blobs of layers that can be rebuilt */
 	uint32_t uid;			     /* user ID of the fetcher; 0: default */
+	unsigned
+		per_registry; /* maximum number of requests for images of a registry; 0: no limit */
 };
 
 struct puller;
@@ -90,7 +95,7 @@ struct pull_result {
 /*
  * Pull an image, or wait for a running pull of the same image. Return: 0, or negative errno:
  * -EINVAL: malformed reference; -ECANCELED: this request was cancelled; -ETIMEDOUT: its deadline
- * has passed; others: see struct job_failed in image/protocol/job.h. The message names image and
+ * has passed; -EAGAIN: too many requests for images of this registry; others: see struct job_failed in image/protocol/job.h. The message names image and
  * host.
  */
 int pull(struct puller *p, const struct pull_request *request, struct pull_result *ret_result,

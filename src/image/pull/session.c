@@ -5,7 +5,8 @@
  *	state         message          action
  *	WAIT_RESOLVED RESOLVED         check the digest
  *	WAIT_MANIFEST MANIFEST         index: keep it; manifest: next state
- *	WAIT_CONFIG   CONFIG           look up layers, create stages, send PLAN
+ *	WAIT_CONFIG   CONFIG           look up layers, create stages, send PLAN; if all layers
+ *	                               are in the store: done
  *	WAIT_LAYERS   PROGRESS, LAYER  update the progress
  *	              (none waiting)   commit complete layers to the store
  *	              DONE             commit the last layers
@@ -27,6 +28,7 @@
 #define ARCHIVE_MS                                                                                 \
 	(10 * 60 * 1000)       /* timeout for reading a whole archive before the first message */
 #define MESSAGE_MS (30 * 1000) /* timeout for sending a part of a message */
+#define KNOWN_MAX  (48 << 10)  /* bytes; the job must fit into a socket buffer */
 
 enum session_state { WAIT_RESOLVED, WAIT_MANIFEST, WAIT_CONFIG, WAIT_LAYERS, DONE };
 
@@ -70,6 +72,10 @@ static int handle_config(struct session *s, const struct job_message *m, struct 
 	int r;
 
 	r = incoming_receive_config(s->image, m, &plan, e);
+	if (r == 0 && incoming_is_complete(s->image)) {
+		s->state = DONE;
+		return 0;
+	}
 	s->state = WAIT_LAYERS;
 	if (r == 0)
 		r = job_send_table(helper_socket(s->fetch), JOB_PLAN, job_plan_fields, &plan, -1,
@@ -151,15 +157,34 @@ static int handle_message(struct session *s, const struct job_message *m, struct
 
 /* ---- process --------------------------------------------------------------- */
 
+/* Adds documents that are in the store to the job, so that hawser-fetch need not fetch them again:
+ * most tags have not changed. */
+static void add_known_documents(struct store *store, struct fetch_job *job)
+{
+	AUTO(store_snapshot_put) const struct store_snapshot *snap = store_snapshot_get(store);
+	AUTO(buf_done) struct buf manifest = { 0 }, config = { 0 };
+	const struct store_image *image = NULL;
+	struct hw_err ignored;
+
+	if (store_snapshot_find(snap, job->reference, &image, &ignored) > 0 &&
+	    store_image_read(store, image->id, &manifest, &config, &ignored) > 0 &&
+	    manifest.len + config.len < KNOWN_MAX) {
+		strings_add(&job->known_documents, manifest.data);
+		strings_add(&job->known_documents, config.data);
+	}
+}
+
 static int start_fetch(struct session *s, struct hw_err *e)
 {
-	const char *const argv[] = { s->o->program, NULL };
 	int r = 0;
 
 	s->fetch = s->o->standby && !s->from_standby ? standby_take(s->o->standby) : NULL;
 	s->from_standby = s->fetch != NULL;
 	if (!s->fetch)
-		r = helper_start(&(struct helper_start){ .argv = argv }, &s->fetch, e);
+		r = fetch_start(s->o->program, &s->fetch, e);
+	/* now, while the process starts */
+	if (r == 0 && s->o->job->image == 0 && s->o->job->known_documents.n == 0)
+		add_known_documents(s->o->store, s->o->job);
 	if (r == 0)
 		r = job_send_table(helper_socket(s->fetch), JOB_JOB, job_fields, s->o->job,
 				   s->o->archive, MESSAGE_MS, e);

@@ -22,9 +22,9 @@ struct session_options {
 	struct store *store;
 	const char *program;	 /* path of hawser-fetch */
 	struct standby *standby; /* or NULL */
-	const struct fetch_job *job;
-	int archive;   /* file to load from, borrowed; -1: pull */
-	int cancel_fd; /* cancel when readable; -1: never */
+	struct fetch_job *job;	 /* known documents are added */
+	int archive;		 /* file to load from, borrowed; -1: pull */
+	int cancel_fd;		 /* cancel when readable; -1: never */
 	struct pull_progress *progress;
 };
 

@@ -11,6 +11,9 @@
 
 #include "base/os/helper.h"
 
+/* Start hawser-fetch. */
+int fetch_start(const char *program, struct helper **ret_fetch, struct hw_err *e);
+
 struct standby;
 
 struct standby *standby_new(int keep_ms);

@@ -2,9 +2,8 @@
 /*
  * oci/run/monitor.c - the monitor of a container: conmon
  *
- * How:   conmon (2.1) forks; its first process exits, and the second one runs `crun create` and then
- *        writes a line of JSON to the pipe that _OCI_SYNCPIPE names: {"data": PID}, or {"data": -1,
- *        "message": "text of crun"}.
+ * How:   the lock is one of an open file description. Unlike a flock(), it can be looked at without taking it,
+ *        so that two threads that look at the same time do not see each other's lock.
  *        monitor_end() finds the processes that have the lock file open by looking at all processes'
  *        descriptors. That takes some ms, but it is exact, also for a conmon that has not written its
  *        process ID yet; it is done only when something has failed.
@@ -16,36 +15,27 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/mman.h>
 #include <sys/pidfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "base/os/child.h"
 #include "base/os/file.h"
 #include "base/str.h"
 #include "base/time.h"
-
-#define SYNC_MAX      (64 << 10) /* bytes of conmon's line */
-#define CLEANUP_MS    10000
-#define PID_FILE_MAX  32
-#define EXIT_FILE_MAX 32
-/* Numbers of the descriptors that conmon inherits, and the least ones that they may have here. */
-enum { LOCK_NUMBER = CHILD_FD_MIN, SYNC_NUMBER, FD_MIN };
+#include "oci/run/monitor-internal.h"
+#include "oci/run/pid.h"
 
 void monitor_done(struct monitor *m)
 {
 	mem_close_fd(&m->pidfd);
 }
 
-static int open_bundle(const char *bundle, int *ret_dir, struct hw_err *e)
+int monitor_open_bundle(const char *bundle, int *ret_dir, struct hw_err *e)
 {
 	int fd;
 
@@ -61,14 +51,15 @@ static int open_bundle(const char *bundle, int *ret_dir, struct hw_err *e)
 /* Return: 1 if the lock is held, 0 if not or if there is no lock file; or a negative errno */
 static int is_held(int dir, struct hw_err *e)
 {
+	struct flock wanted = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 	autoclose int fd = -1;
 
 	fd = openat(dir, "lock", O_RDWR | O_CLOEXEC);
 	if (fd < 0)
 		return errno == ENOENT ? 0 : err_set(e, -errno, "open the lock");
-	if (flock(fd, LOCK_EX | LOCK_NB) == 0)
-		return 0;
-	return errno == EWOULDBLOCK ? 1 : err_set(e, -errno, "lock");
+	if (fcntl(fd, F_OFD_GETLK, &wanted) < 0)
+		return err_set(e, -errno, "ask for the lock");
+	return wanted.l_type != F_UNLCK;
 }
 
 int monitor_is_alive(const char *bundle, struct hw_err *e)
@@ -76,7 +67,7 @@ int monitor_is_alive(const char *bundle, struct hw_err *e)
 	autoclose int dir = -1;
 	int r;
 
-	r = open_bundle(bundle, &dir, e);
+	r = monitor_open_bundle(bundle, &dir, e);
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
 	r = is_held(dir, e);
@@ -156,7 +147,7 @@ int monitor_end(const char *bundle, int64_t deadline, struct hw_err *e)
 	autoclose int dir = -1;
 	int r;
 
-	r = open_bundle(bundle, &dir, e);
+	r = monitor_open_bundle(bundle, &dir, e);
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
 	for (int ms = 1;; ms = ms < 50 ? 2 * ms : ms) {
@@ -177,57 +168,22 @@ int monitor_end(const char *bundle, int64_t deadline, struct hw_err *e)
 
 /* ---- finding a monitor --------------------------------------------------------------------------- */
 
-/* Return: 1; 0 if there is no such file; -EBADMSG if it contains something else */
-static int read_number(int dir, const char *name, size_t max, long long *ret_n, struct hw_err *e)
-{
-	AUTO(buf_done) struct buf text = { 0 };
-	int r;
-
-	r = file_read_if_exists(dir, name, max, &text, e);
-	if (r <= 0)
-		return r;
-	if (text.len > 0 && text.data[text.len - 1] == '\n')
-		text.data[--text.len] = '\0';
-	if (!str_to_int64(text.data, 0, INT32_MAX, ret_n))
-		return err_text(e, -EBADMSG, "malformed file %s", name);
-	return 1;
-}
-
-/* The process that started @pid; 0 if there is no such process. */
-static pid_t get_parent(pid_t pid)
-{
-	AUTO(buf_done) struct buf text = { 0 };
-	struct hw_err ignored;
-	char path[64], state;
-	const char *after;
-	int parent;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	if (file_read(AT_FDCWD, path, 4096, &text, &ignored) < 0)
-		return 0;
-	after = strrchr(text.data, ')'); /* the name before it may contain anything */
-	return after && sscanf(after, ") %c %d", &state, &parent) == 2 ? parent : 0;
-}
-
-/* While conmon lives and has not waited for the container, its number is not given to another process. */
-static int find_monitor(int dir, struct monitor *ret, struct hw_err *e)
+int monitor_find(int dir, struct monitor *ret, struct hw_err *e)
 {
 	AUTO(monitor_done) struct monitor m = { .pidfd = -1 };
 	char lock_path[PATH_MAX];
-	long long pid = 0;
-	int r;
+	int r, pid;
 
-	r = read_number(dir, "conmon.pid", PID_FILE_MAX, &pid, e);
+	r = pid_read_file(dir, "conmon.pid", &m.pid, e);
 	if (r < 0)
 		return r;
-	m.pid = (pid_t)pid;
 	if (r == 0 || !get_lock_path(dir, lock_path) || !open_holder(m.pid, lock_path, &m.pidfd))
 		return 0;
-	r = read_number(dir, "pidfile", PID_FILE_MAX, &pid, e);
+	r = pid_read_file(dir, "pidfile", &pid, e);
 	if (r < 0)
 		return r;
-	if (r > 0 && get_parent((pid_t)pid) == m.pid)
-		m.container = (pid_t)pid;
+	if (r > 0 && pid_get_parent(pid) == m.pid)
+		m.container = pid;
 	*ret = m;
 	m.pidfd = -1;
 	return 1;
@@ -238,12 +194,12 @@ int monitor_adopt(const char *bundle, struct monitor *ret, struct hw_err *e)
 	autoclose int dir = -1;
 	int r, alive;
 
-	r = open_bundle(bundle, &dir, e);
+	r = monitor_open_bundle(bundle, &dir, e);
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
 	alive = is_held(dir, e);
 	if (alive > 0)
-		alive = find_monitor(dir, ret, e);
+		alive = monitor_find(dir, ret, e);
 	if (alive < 0)
 		return err_ctx(e, "%s", bundle);
 	if (alive > 0)
@@ -258,20 +214,19 @@ int monitor_adopt(const char *bundle, struct monitor *ret, struct hw_err *e)
 int monitor_get_exit(const char *bundle, struct monitor_exit *ret, struct hw_err *e)
 {
 	autoclose int dir = -1;
-	long long code;
 	struct stat st;
-	int r;
+	int r, code;
 
-	r = open_bundle(bundle, &dir, e);
+	r = monitor_open_bundle(bundle, &dir, e);
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
-	r = read_number(dir, "exit", EXIT_FILE_MAX, &code, e);
+	r = pid_read_file(dir, "exit", &code, e);
 	if (r > 0 && fstatat(dir, "exit", &st, AT_SYMLINK_NOFOLLOW) < 0)
 		r = err_set(e, -errno, "stat exit");
 	if (r <= 0)
 		return r < 0 ? err_ctx(e, "%s", bundle) : 0;
 	*ret = (struct monitor_exit){
-		.code = (int)code,
+		.code = code,
 		.time = st.st_mtim.tv_sec * INT64_C(1000000000) + st.st_mtim.tv_nsec,
 		.oom = faccessat(dir, "oom", F_OK, 0) == 0,
 	};
@@ -322,7 +277,7 @@ int monitor_reopen_log(const char *bundle, const char *log, int64_t deadline, st
 	autoclose int dir = -1;
 	int r;
 
-	r = open_bundle(bundle, &dir, e);
+	r = monitor_open_bundle(bundle, &dir, e);
 	if (r < 0)
 		return r == -ENOENT ? err_replace(e, r, -ESRCH) : r;
 	r = reopen(dir, log, deadline, e);
@@ -335,7 +290,7 @@ int monitor_resize(const char *bundle, unsigned height, unsigned width, struct h
 	char command[64];
 	int r;
 
-	r = open_bundle(bundle, &dir, e);
+	r = monitor_open_bundle(bundle, &dir, e);
 	if (r < 0)
 		return r == -ENOENT ? err_replace(e, r, -ESRCH) : r;
 	snprintf(command, sizeof(command), "1 %u %u\n", height, width);
@@ -350,7 +305,7 @@ int monitor_attach(const char *bundle, int *ret_fd, struct hw_err *e)
 	autoclose int dir = -1, fd = -1;
 	int r;
 
-	r = open_bundle(bundle, &dir, e);
+	r = monitor_open_bundle(bundle, &dir, e);
 	if (r < 0)
 		return r == -ENOENT ? err_replace(e, r, -ESRCH) : r;
 	snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/attach", dir);
@@ -365,311 +320,4 @@ int monitor_attach(const char *bundle, int *ret_fd, struct hw_err *e)
 	}
 	*ret_fd = take_fd(fd);
 	return 0;
-}
-
-/* ---- creation ------------------------------------------------------------------------------------ */
-
-struct creation {
-	const struct monitor_create *c;
-	int dir;
-	int lock, sync_write; /* inherited by conmon; -1 when it has them */
-	int keep[2];	      /* the same */
-	int sync_read, null, errors;
-	struct hw_strings argv;
-	char sync_env[32];
-	const char *env[3];
-	struct child_start start;
-	struct child *child; /* conmon's first process; NULL when it has exited */
-	struct buf line;
-};
-
-static void creation_done(struct creation *n)
-{
-	struct hw_err ignored;
-	int status;
-
-	if (n->child) {
-		child_kill(n->child);
-		child_wait(n->child, &status, &ignored);
-	}
-	mem_close_fd(&n->lock);
-	mem_close_fd(&n->sync_write);
-	mem_close_fd(&n->sync_read);
-	mem_close_fd(&n->null);
-	mem_close_fd(&n->errors);
-	mem_close_fd(&n->dir);
-	hw_strings_free(&n->argv);
-	buf_done(&n->line);
-}
-AUTO_VALUE_DEFINE(creation_done, struct creation);
-
-/* Moves a descriptor so high that it is not overwritten while others get their numbers in conmon. */
-static int move_up(int *fd)
-{
-	int up = fcntl(*fd, F_DUPFD_CLOEXEC, FD_MIN);
-
-	mem_close_fd(fd);
-	*fd = up;
-	return up;
-}
-
-static int open_descriptors(struct creation *n, struct hw_err *e)
-{
-	int fds[2], r;
-
-	r = open_bundle(n->c->bundle, &n->dir, e);
-	if (r == 0)
-		r = file_lock(n->dir, "lock", false, n->c->deadline, &n->lock, e);
-	if (r < 0)
-		return r;
-	if (pipe2(fds, O_CLOEXEC) < 0)
-		return err_set(e, -errno, "create a pipe");
-	n->sync_read = fds[0];
-	n->sync_write = fds[1];
-	n->null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	n->errors = memfd_create("conmon-errors", MFD_CLOEXEC);
-	if (n->null < 0 || n->errors < 0 || move_up(&n->lock) < 0 || move_up(&n->sync_write) < 0 ||
-	    move_up(&n->null) < 0 || move_up(&n->errors) < 0 ||
-	    fcntl(n->sync_read, F_SETFL, O_NONBLOCK) < 0)
-		return err_set(e, -errno, "open descriptors for conmon");
-	return 0;
-}
-
-static void add_words(struct hw_strings *argv, const char *option, const char *value)
-{
-	strings_add(argv, option);
-	if (value)
-		strings_add(argv, value);
-}
-
-static void add_path(struct hw_strings *argv, const char *option, const char *directory,
-		     const char *name)
-{
-	autofree char *path = str_printf("%s/%s", directory, name);
-
-	add_words(argv, option, path);
-}
-
-static void add_arguments(struct creation *n)
-{
-	AUTO(hw_strings_free) struct hw_strings options = { 0 };
-	const struct monitor_create *c = n->c;
-	struct hw_strings *argv = &n->argv;
-	autofree char *log = c->log ? str_printf("k8s-file:%s", c->log) : str_copy("none");
-
-	add_words(argv, c->program, NULL);
-	add_words(argv, "--api-version", "1");
-	add_words(argv, "--cid", c->id);
-	add_words(argv, "--cuuid", c->id);
-	add_words(argv, "--name", c->id);
-	add_words(argv, "--runtime", c->runtime->program);
-	runtime_add_options(c->runtime, &options);
-	for (size_t i = 0; i < options.n; i++) {
-		autofree char *word = str_printf("--runtime-arg=%s", options.v[i]);
-
-		strings_add(argv, word);
-	}
-	add_words(argv, "--bundle", c->bundle);
-	add_path(argv, "--container-pidfile", c->bundle, "pidfile");
-	add_path(argv, "--conmon-pidfile", c->bundle, "conmon.pid");
-	add_words(argv, "--persist-dir", c->bundle);
-	add_words(argv, "--exit-dir", c->exits);
-	add_words(argv, "--log-path", log);
-	add_words(argv, "--log-level", "error");
-	add_words(argv, "--full-attach", NULL);
-	if (c->terminal)
-		add_words(argv, "--terminal", NULL);
-	if (c->open_stdin)
-		add_words(argv, "--stdin", NULL);
-	if (c->open_stdin && !c->stdin_once)
-		add_words(argv, "--leave-stdin-open", NULL);
-	argv->v = mem_resize(argv->v, argv->n + 1, sizeof(*argv->v));
-	argv->v[argv->n] = NULL;
-}
-
-static int start_conmon(struct creation *n, struct hw_err *e)
-{
-	add_arguments(n);
-	n->keep[0] = n->lock;
-	n->keep[1] = n->sync_write;
-	snprintf(n->sync_env, sizeof(n->sync_env), "_OCI_SYNCPIPE=%d", SYNC_NUMBER);
-	n->env[0] = runtime_env[0];
-	n->env[1] = n->sync_env;
-	n->start = (struct child_start){
-		.path = n->c->program,
-		.argv = (const char *const *)n->argv.v,
-		.env = n->env,
-		.in = n->null,
-		.out = n->null,
-		.err = n->errors,
-		.keep = n->keep,
-		.n_keep = ARRAY_SIZE(n->keep),
-	};
-	return child_start(&n->start, &n->child, e);
-}
-
-/* What conmon printed before it started to serve. */
-static int conmon_error(struct creation *n, const char *what, struct hw_err *e)
-{
-	AUTO(buf_done) struct buf printed = { 0 };
-	autofree char *text = NULL;
-	struct hw_err ignored;
-
-	if (lseek(n->errors, 0, SEEK_SET) == 0)
-		file_read_fd(n->errors, SYNC_MAX, &printed, &ignored);
-	text = runtime_error_text(printed.data);
-	return err_text(e, -EIO, "%s%s%s", what, *text ? ": " : "", text);
-}
-
-/* conmon's first process has exited: the second one, if there is one, has inherited everything. */
-static int first_process_exited(struct creation *n, struct hw_err *e)
-{
-	int r, status;
-
-	r = child_wait(take_ptr(n->child), &status, e);
-	mem_close_fd(&n->lock);
-	mem_close_fd(&n->sync_write);
-	if (r == 0 && status != 0) {
-		char text[64];
-
-		return conmon_error(n, proc_status_format(status, text, sizeof(text)), e);
-	}
-	return r;
-}
-
-/* Return: 1 when the line is complete, 0 to continue, or a negative errno */
-static int read_sync(struct creation *n, struct hw_err *e)
-{
-	ssize_t got;
-
-	got = read(n->sync_read, buf_reserve(&n->line, 4096), 4096);
-	if (got < 0)
-		return errno == EAGAIN || errno == EINTR ? 0 : err_set(e, -errno, "read");
-	if (got == 0)
-		return conmon_error(n, "exited unexpectedly", e);
-	buf_commit(&n->line, (size_t)got);
-	if (n->line.len > SYNC_MAX)
-		return err_text(e, -EBADMSG, "answer is too large");
-	return n->line.data[n->line.len - 1] == '\n';
-}
-
-/* Waits for the line, and for the exit of the first process: it writes conmon.pid. */
-static int wait_for_line(struct creation *n, struct hw_err *e)
-{
-	bool complete = false;
-	int r;
-
-	while (!complete || n->child) {
-		struct pollfd fds[] = {
-			{ .fd = complete ? -1 : n->sync_read, .events = POLLIN },
-			{ .fd = n->child ? child_fd(n->child) : -1, .events = POLLIN },
-			{ .fd = n->c->cancel_fd, .events = POLLIN },
-		};
-
-		r = poll(fds, ARRAY_SIZE(fds), time_left_ms(n->c->deadline));
-		if (r < 0 && errno != EINTR)
-			return err_set(e, -errno, "wait");
-		if (r <= 0 && time_has_passed(n->c->deadline))
-			return err_text(e, -ETIMEDOUT, "timed out, killed");
-		if (r <= 0)
-			continue;
-		r = 0;
-		if (fds[2].revents)
-			return err_text(e, -ECANCELED, "cancelled, killed");
-		if (fds[1].revents)
-			r = first_process_exited(n, e);
-		if (r == 0 && fds[0].revents)
-			r = read_sync(n, e);
-		if (r < 0)
-			return r;
-		complete |= r > 0;
-	}
-	return 0;
-}
-
-struct answer {
-	int pid;
-	char *message;
-};
-
-static const struct hw_field answer_fields[] = {
-	{ "data", HW_INT, HW_AT(struct answer, pid) },
-	{ "message", HW_STRING, HW_AT(struct answer, message) },
-	{ 0 },
-};
-
-static int parse_answer(const struct creation *n, struct hw_err *e)
-{
-	struct answer answer;
-	int r;
-
-	r = hw_field_decode(answer_fields, n->line.data, n->line.len, &answer, e);
-	if (r < 0)
-		return err_replace(e, -EINVAL, -EBADMSG);
-	if (answer.pid <= 0) {
-		autofree char *text = runtime_error_text(answer.message);
-
-		r = err_text(e, -EIO, "%s create: %s", n->c->runtime->program,
-			     *text ? text : "failed");
-	}
-	hw_field_clear(answer_fields, &answer);
-	return r;
-}
-
-static int run_creation(struct creation *n, struct monitor *ret, struct hw_err *e)
-{
-	int r;
-
-	r = start_conmon(n, e);
-	if (r == 0)
-		r = wait_for_line(n, e);
-	if (r < 0)
-		return err_ctx(e, "%s", n->c->program);
-	r = parse_answer(n, e);
-	if (r < 0)
-		return r;
-	r = find_monitor(n->dir, ret, e);
-	if (r == 0)
-		return err_text(e, -EIO, "%s ended unexpectedly", n->c->program);
-	return r < 0 ? r : 0;
-}
-
-/* conmon has created the log file, and nothing was written to it. */
-static void remove_empty_log(const char *log)
-{
-	struct stat st;
-
-	if (log && stat(log, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == 0)
-		unlink(log);
-}
-
-static void clean_up(const struct monitor_create *c, struct hw_err *e)
-{
-	int64_t deadline = time_deadline(CLEANUP_MS);
-	struct hw_err undo;
-
-	if (monitor_end(c->bundle, deadline, &undo) < 0 ||
-	    runtime_delete(c->runtime, c->id, deadline, &undo) < 0)
-		err_text(e, e->code, "%.900s; and then: %.900s", e->msg, undo.msg);
-	remove_empty_log(c->log);
-}
-
-int monitor_create(const struct monitor_create *c, struct monitor *ret, struct hw_err *e)
-{
-	struct creation n = { .c = c,
-			      .dir = -1,
-			      .lock = -1,
-			      .sync_write = -1,
-			      .sync_read = -1,
-			      .null = -1,
-			      .errors = -1 };
-	int r;
-
-	r = open_descriptors(&n, e);
-	if (r == 0)
-		r = run_creation(&n, ret, e);
-	creation_done(&n); /* before the clean-up: this process must not hold the lock */
-	if (r < 0)
-		clean_up(c, e);
-	return r;
 }

@@ -8,7 +8,7 @@
  * How:   everything of a container is in its bundle, a directory that only root can enter:
  *
  *	config.json	written by the caller before monitor_create()
- *	lock		conmon, and crun while it creates the container, have inherited a shared flock() on
+ *	lock		conmon, and crun while it creates the container, have inherited a shared lock on
  *			it. While the lock is held, one of them lives. After a restart, a process with the
  *			number from conmon.pid is conmon only if it has this file open.
  *	conmon.pid, pidfile	process IDs of conmon and of the container
@@ -27,11 +27,13 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "oci/cgroup.h"
 #include "oci/run/runtime.h"
 
 struct monitor_create {
 	const char *program; /* path of conmon */
 	const struct runtime *runtime;
+	const struct cgroup_fs *fs; /* makes it faster: grace.h; NULL: not used */
 	const char *id;
 	const char *bundle;
 	const char *log;   /* path; its directory must exist. NULL: output is discarded */
@@ -65,7 +67,7 @@ int monitor_adopt(const char *bundle, struct monitor *ret, struct hw_err *e);
 int monitor_is_alive(const char *bundle, struct hw_err *e);
 
 /* Kills conmon, and crun if it is creating a container. The container itself may continue: see
- * runtime_delete(). Return: 0, also if there is none; -ETIMEDOUT */
+ * runtime_delete(). Return: 0, also if neither lives; -ETIMEDOUT */
 int monitor_end(const char *bundle, int64_t deadline, struct hw_err *e);
 
 struct monitor_exit {

@@ -97,6 +97,7 @@ static bool log_has(const char *text)
 
 static void output_is_logged_and_the_exit_recorded(void **state)
 {
+	struct run_fixture *f = *state;
 	AUTO(monitor_done) struct monitor m = { .pidfd = -1 };
 	struct monitor_create c = creation();
 	struct monitor_exit result;
@@ -105,7 +106,7 @@ static void output_is_logged_and_the_exit_recorded(void **state)
 	struct timespec now;
 	struct hw_err e;
 
-	(void)state;
+	c.fs = f->fs;
 	write_script("echo out; echo error >&2; exit 7", false);
 	create(&c, &m);
 	assert_int_equal(monitor_is_alive(RUN_BUNDLE, &e), 1);
@@ -239,6 +240,8 @@ static void a_process_killed_for_memory_is_reported(void **state)
 	struct monitor_exit result;
 
 	(void)state;
+	make_dir(RUN_DIR "/cwd");
+	assert_int_equal(chdir(RUN_DIR "/cwd"), 0);
 	init_spec(&s, "exec dd if=/dev/zero of=/dev/null bs=40M");
 	s.limits.memory = s.limits.swap = 16 << 20;
 	write_spec(&s);
@@ -248,6 +251,8 @@ static void a_process_killed_for_memory_is_reported(void **state)
 	result = get_exit();
 	assert_int_equal(result.code, 137);
 	assert_true(result.oom);
+	assert_false(file_exists("oom"));
+	assert_int_equal(chdir("/"), 0);
 }
 
 /* ---- after a restart ----------------------------------------------------------------------------- */

@@ -44,9 +44,7 @@ static void create_container(void)
 	s.limits.memory = 64 * MB;
 	s.limits.cpu_shares = 256;
 	write_spec(&s);
-	assert_int_equal(system("crun --root " RUN_DIR "/state create -b " RUN_BUNDLE " " BOX
-				" </dev/null >" RUN_DIR "/out 2>&1"),
-			 0);
+	run_crun((const char *[]){ "create", "-b", RUN_BUNDLE, BOX, NULL });
 }
 
 static void all_limits_are_changed(void **state)

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 
 #include "base/json/value.h"
+#include "base/os/child.h"
 #include "base/os/file.h"
 #include "base/os/remove-tree.h"
 #include "base/str.h"
@@ -132,26 +133,41 @@ static inline int run_teardown(void **state)
 	return r;
 }
 
+/* Parts of a configuration. NULL: a default that needs no rights. */
+struct inputs {
+	const char *script;
+	const struct spec_process *process; /* instead of the script */
+	const struct spec_capabilities *capabilities;
+	const struct spec_namespaces *namespaces;
+	const struct spec_mounts *mounts;
+	const struct spec_devices *devices;
+};
+
+static inline void init_spec_from(struct oci_spec *s, const struct inputs *in)
+{
+	const struct spec_process process = {
+		.cmd = &STRINGS("/bin/sh", "-c", in->script),
+	};
+	const struct spec_namespaces namespaces = { .pid = "", .cgroups_path = RUN_CGROUP };
+	struct spec_capabilities capabilities = { 0 };
+	struct hw_err e;
+
+	if (in->capabilities)
+		capabilities = *in->capabilities;
+	capabilities.available = spec_own_capabilities();
+	*s = (struct oci_spec){ .root = str_copy(RUN_ROOTFS) };
+	assert_ok(spec_set_process(s, in->process ? in->process : &process, &e), &e);
+	assert_ok(spec_set_capabilities(s, &capabilities, &e), &e);
+	assert_ok(spec_set_namespaces(s, in->namespaces ? in->namespaces : &namespaces, &e), &e);
+	assert_ok(spec_set_mounts(s, in->mounts ? in->mounts : &(struct spec_mounts){ 0 }, &e), &e);
+	assert_ok(spec_set_devices(s, in->devices ? in->devices : &(struct spec_devices){ 0 }, &e),
+		  &e);
+}
+
 /* The configuration of a container that runs a shell script. The caller may change it, and frees it. */
 static inline void init_spec(struct oci_spec *s, const char *script)
 {
-	struct hw_err e;
-
-	*s = (struct oci_spec){ .root = str_copy(RUN_ROOTFS) };
-	assert_ok(
-		spec_set_process(
-			s, &(struct spec_process){ .cmd = &STRINGS("/bin/sh", "-c", script) }, &e),
-		&e);
-	assert_ok(
-		spec_set_capabilities(
-			s, &(struct spec_capabilities){ .available = spec_own_capabilities() }, &e),
-		&e);
-	assert_ok(
-		spec_set_namespaces(
-			s, &(struct spec_namespaces){ .pid = "", .cgroups_path = RUN_CGROUP }, &e),
-		&e);
-	assert_ok(spec_set_mounts(s, &(struct spec_mounts){ 0 }, &e), &e);
-	assert_ok(spec_set_devices(s, &(struct spec_devices){ 0 }, &e), &e);
+	init_spec_from(s, &(struct inputs){ .script = script });
 }
 
 static inline void write_spec(const struct oci_spec *s)
@@ -171,6 +187,36 @@ static inline char *read_text(const char *path)
 
 	assert_ok(file_read(AT_FDCWD, path, 16 << 20, &text, &e), &e);
 	return buf_take(&text);
+}
+
+/* Runs crun with these words, without a monitor. Its output is a file, because the container keeps it
+ * open. */
+static inline void run_crun(const char *const *words)
+{
+	AUTO(hw_strings_free) struct hw_strings argv = { 0 };
+	int out = open(RUN_DIR "/out", O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	struct child_start start = {
+		.path = test_runtime.program, .env = runtime_env, .in = out, .out = out, .err = out
+	};
+	struct child *child;
+	struct hw_err e;
+	int status;
+
+	strings_add(&argv, test_runtime.program);
+	runtime_add_options(&test_runtime, &argv);
+	for (; *words; words++)
+		strings_add(&argv, *words);
+	argv.v = mem_resize(argv.v, argv.n + 1, sizeof(*argv.v));
+	argv.v[argv.n] = NULL;
+	start.argv = (const char *const *)argv.v;
+	assert_ok(child_start(&start, &child, &e), &e);
+	assert_ok(child_wait(child, &status, &e), &e);
+	close(out);
+	if (status != 0) {
+		autofree char *text = read_text(RUN_DIR "/out");
+
+		fail_msg("%s", text);
+	}
 }
 
 /* Polls @condition; in a test, nothing may take longer than TEST_MS. */

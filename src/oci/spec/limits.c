@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -23,12 +23,14 @@ static int add_page_size(void *ctx, const struct file_entry *entry, struct hw_er
 	static const char units[] = "KMG";
 	struct spec_host *host = ctx;
 	autofree char *text = NULL;
+	static const char prefix[] = "hugepages-";
 	unsigned long kb;
 	size_t unit = 0;
 
 	(void)e;
-	if (sscanf(entry->name, "hugepages-%lukB", &kb) != 1)
+	if (!str_starts(entry->name, prefix))
 		return 0;
+	kb = strtoul(entry->name + strlen(prefix), NULL, 10);
 	for (; kb >= 1024 && unit < 2; unit++)
 		kb /= 1024;
 	text = str_printf("%lu%cB", kb, units[unit]);

@@ -42,7 +42,7 @@ static int set_args(struct oci_process *process, const struct spec_process *p, s
 
 int spec_check_env(const char *name, const void *value, size_t len, struct hw_err *e)
 {
-	autofree char *text = str_ncopy(value, len);
+	autofree char *text = str_ncopy(len > 0 ? value : "", len);
 	const char *at = text;
 	size_t n;
 

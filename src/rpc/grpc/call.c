@@ -385,8 +385,10 @@ void call_tick(struct call *c, int64_t now)
 	if (c->grpc->role == GRPC_SERVER && c->ending) {
 		if (c->linger == 0)
 			c->linger = now + GRPC_LINGER;
-		else if (now >= c->linger)
+		if (now >= c->linger) {
 			reset_stream(c, NGHTTP2_CANCEL);
+			c->linger = TIME_NEVER; /* the stream ends when the reset is written */
+		}
 		grpc_wake_at(c->grpc, c->linger);
 	} else if (c->owned) {
 		grpc_wake_at(c->grpc, c->pub.deadline);
@@ -495,6 +497,16 @@ void grpc_finish(struct grpc_call *call, enum status_code code, const char *text
 	assert(c->owned && c->grpc->role == GRPC_SERVER);
 	disown(c);
 	send_status(c, HTTP_OK, code, text);
+}
+
+void grpc_finish_until(struct grpc_call *call, enum status_code code, const char *text,
+		       int64_t until)
+{
+	struct call *c = call_of(call);
+
+	grpc_finish(call, code, text);
+	c->linger = until;
+	grpc_wake_at(c->grpc, until);
 }
 
 void grpc_cancel(struct grpc_call *call)

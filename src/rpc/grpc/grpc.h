@@ -121,8 +121,12 @@ void grpc_consumed(struct grpc_call *call);
  * limits.buffered. */
 int grpc_send(struct grpc_call *call, struct buf *message, struct hw_err *e);
 void grpc_end_request(struct grpc_call *call); /* client: ends the request */
-/* Server: ends the call after the queued messages. @text may be "". */
+/* Server: ends the call after the queued messages. @text may be "". The call is reset if the peer does
+ * not read them for a minute. */
 void grpc_finish(struct grpc_call *call, enum status_code code, const char *text);
+/* The same, but the call is already reset at the time @until. */
+void grpc_finish_until(struct grpc_call *call, enum status_code code, const char *text,
+		       int64_t until);
 void grpc_cancel(struct grpc_call *call); /* client: ends the call without waiting for a status */
 
 AUTO_DEFINE(grpc_free, struct grpc);

@@ -516,10 +516,34 @@ static void unread_response(void **state)
 	for (int i = 0; i < 3; i++) {
 		f->now += 60 * SECOND;
 		grpc_tick(f->server.grpc, f->now);
+		/* otherwise the owner would call grpc_tick() again and again, until the peer reads */
+		assert_true(grpc_deadline(f->server.grpc) > f->now);
 	}
 	buf_done(&f->client.log);
 	pump(f);
 	expect_log(&f->client, "closed CANCELLED CANCEL\n");
+}
+
+static void unread_response_until(void **state)
+{
+	struct fixture *f = *state;
+	struct hw_err e;
+
+	f->client.slow = true;
+	start_call(f, "/a.B/C", TIME_NEVER);
+	pump(f);
+	for (int i = 0; i < 40; i++)
+		assert_int_equal(send_size(f->server.calls[0], 100000, &e), 0);
+	grpc_finish_until(f->server.calls[0], STATUS_UNAVAILABLE, "stop", f->now + SECOND);
+	assert_int_equal(grpc_deadline(f->server.grpc), f->now + SECOND);
+	pump(f);
+	assert_false(grpc_is_idle(f->server.grpc));
+	f->now += SECOND;
+	grpc_tick(f->server.grpc, f->now);
+	buf_done(&f->client.log);
+	pump(f);
+	expect_log(&f->client, "closed CANCELLED CANCEL\n");
+	assert_true(grpc_is_idle(f->server.grpc));
 }
 
 static void drains(void **state)
@@ -755,6 +779,8 @@ int main(void)
 		TEST("grpc: a lost connection ends its calls on both sides", lost_connection),
 		TEST("grpc: a response that the client does not read is dropped after a timeout",
 		     unread_response),
+		TEST("grpc: a response that the client does not read is dropped at a given time",
+		     unread_response_until),
 		TEST("grpc: draining finishes running calls and refuses new ones", drains),
 		TEST("grpc: draining an idle connection closes it", drains_idle_connection),
 		TEST("grpc: a silent peer is disconnected after the handshake timeout",

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * oci/run/pid.c - process IDs that other programs have written to files
+ */
+#include "oci/run/pid.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/os/file.h"
+#include "base/str.h"
+
+#define FILE_MAX 32
+#define STAT_MAX 4096
+
+int pid_read_file(int dir, const char *name, int *ret_n, struct hw_err *e)
+{
+	AUTO(buf_done) struct buf text = { 0 };
+	long long n;
+	int r;
+
+	r = file_read_if_exists(dir, name, FILE_MAX, &text, e);
+	if (r <= 0)
+		return r;
+	if (text.len > 0 && text.data[text.len - 1] == '\n')
+		text.data[--text.len] = '\0';
+	if (!str_to_int64(text.data, 0, INT_MAX, &n))
+		return err_text(e, -EBADMSG, "malformed file %s", name);
+	*ret_n = (int)n;
+	return 1;
+}
+
+pid_t pid_get_parent(pid_t pid)
+{
+	AUTO(buf_done) struct buf text = { 0 };
+	struct hw_err ignored;
+	const char *after;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	if (file_read(AT_FDCWD, path, STAT_MAX, &text, &ignored) < 0)
+		return 0;
+	/* PID (NAME) STATE PARENT ...; the name may contain anything */
+	after = strrchr(str_or(text.data, ""), ')');
+	return after && strlen(after) > 4 ? (pid_t)strtol(after + 4, NULL, 10) : 0;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * oci/run/pid.h - process IDs that other programs have written to files
+ */
+#ifndef OCI_RUN_PID_H
+#define OCI_RUN_PID_H
+
+#include <sys/types.h>
+
+#include "base/err.h"
+
+/* Reads a file that contains a number from 0 to INT_MAX, and perhaps a newline. Return: 1; 0 if there is no
+ * such file; -EBADMSG if it contains something else; or another negative errno */
+int pid_read_file(int dir, const char *name, int *ret_n, struct hw_err *e);
+
+/* The parent of a process; 0 if there is no such process. A process that has not been waited for keeps its
+ * number, so if its parent is the one that is expected, it is no other process. */
+pid_t pid_get_parent(pid_t pid);
+
+#endif

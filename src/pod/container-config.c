@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pod/container-config.c - config.json: what a client and an image ask for, as an OCI configuration
+ *
+ * How:   one function for each concern of oci/spec. What cannot be honoured is refused with the name of its
+ *        field.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "base/log.h"
+#include "base/os/file.h"
+#include "base/str.h"
+#include "oci/spec/capabilities.h"
+#include "oci/spec/devices.h"
+#include "oci/spec/limits.h"
+#include "oci/spec/mounts.h"
+#include "oci/spec/namespaces.h"
+#include "oci/spec/process.h"
+#include "oci/spec/security.h"
+#include "oci/spec/spec.h"
+#include "pod/container.h"
+
+#define CONFIG_MAX (16 << 20)
+#define SECURITY   "linux.security_context."
+
+/* ---- namespaces --------------------------------------------------------------------- */
+
+/* The PID namespace of the container that is meant by POD_MODE_TARGET. */
+static int find_target(const struct container *c, char **ret_path, struct hw_err *e)
+{
+	const char *id = c->spec->security.namespaces.target;
+	AUTO(shared_unref) struct process *process = NULL;
+	AUTO(shared_unref) struct container *target = NULL;
+
+	target = object_get(&c->pods->containers, id);
+	if (!target || target->pod != c->pod)
+		return err_text(
+			e, -EINVAL,
+			SECURITY "namespace_options.target_id: no container %.80s in the pod", id);
+	process = container_process(target);
+	if (!process || container_get_state(target) != CONTAINER_RUNNING)
+		return err_text(e, -EPERM,
+				SECURITY "namespace_options.target_id: container %s does not run",
+				target->o.id);
+	*ret_path = str_printf("/proc/%d/ns/pid", process->pid);
+	return 0;
+}
+
+/* *ret_path: NULL: that of the host; "": a new one */
+static int find_pid_namespace(const struct container *c, char **ret_path, struct hw_err *e)
+{
+	switch (c->spec->security.namespaces.pid) {
+	case POD_MODE_TARGET:
+		return find_target(c, ret_path, e);
+	case POD_MODE_NODE:
+		*ret_path = NULL;
+		return 0;
+	case POD_MODE_CONTAINER:
+		*ret_path = str_copy("");
+		return 0;
+	default:
+		if (c->pod->spec->namespaces.pid != POD_MODE_POD)
+			return err_text(e, -EINVAL,
+					SECURITY
+					"namespace_options.pid: the pod has no PID namespace "
+					"that its containers share");
+		*ret_path = pod_path(c->pods, c->pod->o.id, "pid");
+		return 0;
+	}
+}
+
+static int set_namespaces(struct oci_spec *s, const struct container *c, struct hw_err *e)
+{
+	const struct pod_namespaces *n = &c->pod->spec->namespaces;
+	autofree char *network = pod_netns_path(c->pods, c->pod->o.id);
+	autofree char *ipc = pod_path(c->pods, c->pod->o.id, "ipc");
+	autofree char *uts = pod_path(c->pods, c->pod->o.id, "uts");
+	autofree char *cgroup = cgroup_parent_oci_path(&c->pod->cgroup, c->o.id);
+	autofree char *pid = NULL;
+	struct spec_namespaces ns = {
+		.network = n->network == POD_MODE_POD ? network : NULL,
+		.uts = n->network == POD_MODE_POD ? uts : NULL,
+		.ipc = n->ipc == POD_MODE_POD ? ipc : NULL,
+		/* on v1 the host's, as other runtimes do it */
+		.cgroup = c->pods->options.cgroups->mode == CGROUP_V2 ? "" : NULL,
+		.cgroups_path = cgroup,
+	};
+	int r;
+
+	r = find_pid_namespace(c, &pid, e);
+	if (r < 0)
+		return r;
+	ns.pid = pid;
+	return spec_set_namespaces(s, &ns, e);
+}
+
+/* ---- process ------------------------------------------------------------------------ */
+
+/* Parses "UID" or "UID:GID" of an image. */
+static int parse_image_user(const char *text, struct container *c, struct hw_err *e)
+{
+	AUTO(hw_strings_free) struct hw_strings parts = { 0 };
+	long long uid = 0, gid = 0;
+
+	if (str_empty(text))
+		return 0;
+	strings_split(text, ':', &parts);
+	if (!str_to_int64(parts.v[0], 0, UINT32_MAX - 1, &uid) ||
+	    (parts.n > 1 && !str_to_int64(parts.v[1], 0, UINT32_MAX - 1, &gid)))
+		return err_text(e, -EINVAL,
+				"user \"%.200s\" of the image: names are not supported yet", text);
+	c->uid = (uint32_t)uid;
+	c->gid = (uint32_t)gid;
+	return 0;
+}
+
+static int set_user(struct container *c, const struct image_config *image, struct hw_err *e)
+{
+	const struct container_security *s = &c->spec->security;
+	uint32_t *groups;
+
+	if (!str_empty(s->username))
+		return err_text(e, -EINVAL, SECURITY "run_as_username is not supported yet");
+	if (!s->has_user && parse_image_user(image->user, c, e) < 0)
+		return e->code;
+	if (s->has_user)
+		c->uid = (uint32_t)s->user;
+	if (s->has_group)
+		c->gid = (uint32_t)s->group;
+	groups = mem_new((s->groups.n + 1) * sizeof(*groups));
+	groups[0] = c->gid;
+	if (s->groups.n)
+		memcpy(groups + 1, s->groups.v, s->groups.n * sizeof(*groups));
+	c->groups = (struct hw_list){ groups, s->groups.n + 1 };
+	return 0;
+}
+
+static int set_process(struct oci_spec *s, const struct container *c,
+		       const struct image_config *image, struct hw_err *e)
+{
+	const struct container_spec *spec = c->spec;
+	const struct pod_spec *pod = c->pod->spec;
+	struct utsname node;
+	struct spec_process p = {
+		.entrypoint = &image->entrypoint,
+		.cmd = &image->cmd,
+		.image_env = &image->env,
+		.image_cwd = image->working_dir,
+		.command = &spec->command,
+		.args = &spec->args,
+		.env = &spec->env,
+		.cwd = spec->working_dir,
+		.hostname = pod->hostname,
+		.terminal = spec->tty,
+		.no_new_privileges = spec->security.no_new_privs,
+		.uid = c->uid,
+		.gid = c->gid,
+		.groups = c->groups.v,
+		.n_groups = c->groups.n,
+		.oom_score_adj = (int)spec->resources.oom_score_adj,
+	};
+
+	if (str_empty(p.hostname) || pod->namespaces.network == POD_MODE_NODE) {
+		uname(&node);
+		p.hostname = node.nodename;
+	}
+	return spec_set_process(s, &p, e);
+}
+
+static int set_capabilities(struct oci_spec *s, const struct container *c, struct hw_err *e)
+{
+	const struct container_security *security = &c->spec->security;
+	struct spec_capabilities capabilities = {
+		.defaults = c->pods->options.capabilities,
+		.add = &security->add_capabilities,
+		.drop = &security->drop_capabilities,
+		.ambient = &security->ambient_capabilities,
+		.privileged = security->privileged,
+		.available = spec_own_capabilities(),
+	};
+
+	if (security->privileged && !c->pod->spec->privileged)
+		return err_text(e, -EPERM, SECURITY "privileged: the pod is not privileged");
+	return spec_set_capabilities(s, &capabilities, e);
+}
+
+/* ---- mounts ------------------------------------------------------------------------- */
+
+static int set_mounts(struct oci_spec *s, const struct container *c,
+		      const struct oci_handler *handler, struct hw_err *e)
+{
+	const struct pod_spec *pod = c->pod->spec;
+	const struct container_mount *from = c->spec->mounts.v;
+	size_t n = c->spec->mounts.n;
+	autofree struct spec_mount *requested = mem_new((n + 1) * sizeof(*requested));
+	autofree char *hostname = pod_path(c->pods, c->pod->o.id, "hostname");
+	autofree char *hosts = pod_path(c->pods, c->pod->o.id, "hosts");
+	autofree char *resolv = pod_path(c->pods, c->pod->o.id, "resolv.conf");
+	autofree char *shm = pod_path(c->pods, c->pod->o.id, "shm");
+	bool readonly = c->spec->security.readonly_rootfs;
+	const struct spec_mount injected[] = {
+		{ .container_path = "/etc/hostname", .host_path = hostname, .readonly = readonly },
+		{ .container_path = "/etc/hosts", .host_path = hosts, .readonly = readonly },
+		{ .container_path = "/etc/resolv.conf", .host_path = resolv, .readonly = readonly },
+		{ .container_path = "/dev/shm",
+		  .host_path = pod->namespaces.ipc == POD_MODE_POD ? shm : "/dev/shm" },
+	};
+	struct spec_mounts mounts = {
+		.injected = injected,
+		.n_injected = ARRAY_SIZE(injected),
+		.requested = requested,
+		.n_requested = n,
+		.privileged = c->spec->security.privileged,
+		.rro = handler->rro,
+		.idmap = handler->idmap,
+	};
+
+	for (size_t i = 0; i < n; i++) {
+		if (!str_empty(from[i].image))
+			return err_text(e, -EINVAL, "mounts[%zu].image is not supported yet", i);
+		if (from[i].selinux_relabel && access("/sys/fs/selinux/enforce", F_OK) == 0)
+			return err_text(e, -EINVAL,
+					"mounts[%zu].selinux_relabel is not supported yet", i);
+		requested[i] = (struct spec_mount){
+			.container_path = from[i].container_path,
+			.host_path = from[i].host_path,
+			.readonly = from[i].readonly,
+			.recursive_readonly = from[i].recursive_read_only,
+			.propagation = (enum spec_propagation)from[i].propagation,
+			.options = &from[i].options,
+		};
+		if (from[i].uid_mappings.n || from[i].gid_mappings.n)
+			return err_text(e, -EINVAL, "mounts[%zu].uidMappings is not supported yet",
+					i);
+	}
+	return spec_set_mounts(s, &mounts, e);
+}
+
+static int set_devices(struct oci_spec *s, const struct container *c, struct hw_err *e)
+{
+	const struct container_device *from = c->spec->devices.v;
+	size_t n = c->spec->devices.n;
+	autofree struct spec_device *devices = mem_new((n + 1) * sizeof(*devices));
+
+	if (c->spec->cdi_devices.n)
+		return err_text(e, -EINVAL, "CDI_devices is not supported yet");
+	for (size_t i = 0; i < n; i++)
+		devices[i] = (struct spec_device){ from[i].host_path, from[i].container_path,
+						   from[i].permissions };
+	return spec_set_devices(
+		s,
+		&(struct spec_devices){
+			.v = devices, .n = n, .privileged = c->spec->security.privileged },
+		e);
+}
+
+/* ---- security and limits ------------------------------------------------------------ */
+
+static int set_security(struct oci_spec *s, const struct container *c, struct hw_err *e)
+{
+	const struct container_security *security = &c->spec->security;
+	struct spec_security to = {
+		.privileged = security->privileged,
+		.readonly_root = security->readonly_rootfs,
+		.masked_paths = &security->masked_paths,
+		.readonly_paths = &security->readonly_paths,
+		.root = "",
+	};
+
+	if (security->has_seccomp && security->seccomp.type == PROFILE_LOCALHOST)
+		return err_text(e, -EINVAL, SECURITY "seccomp: profiles are not supported yet");
+	if (security->has_seccomp && security->seccomp.type == PROFILE_RUNTIME_DEFAULT)
+		log_event(LOG_DEBUG, "seccomp profile RuntimeDefault is not applied yet",
+			  "container", c->o.id, NULL);
+	if (security->has_apparmor && security->apparmor.type == PROFILE_LOCALHOST)
+		to.apparmor = security->apparmor.ref;
+	if (!str_empty(security->selinux_type) || !str_empty(security->selinux_level))
+		return err_text(e, -EINVAL, SECURITY "selinux_options is not supported yet");
+	return spec_set_security(s, &to, e);
+}
+
+static int set_limits(struct oci_spec *s, const struct container *c, struct hw_err *e)
+{
+	struct oci_limits limits;
+	struct hw_list rules = s->limits.device_rules;
+	int r;
+
+	r = spec_limits_init(&limits, &c->spec->resources, c->pods->options.host, e);
+	if (r < 0)
+		return err_ctx(e, "linux.resources");
+	s->limits = limits;
+	s->limits.device_rules = rules;
+	return 0;
+}
+
+/* Annotations that runtimes other than crun look for. */
+static void set_annotations(struct oci_spec *s, const struct container *c)
+{
+	const struct hw_map *own = &c->spec->annotations;
+	const struct pod_spec *pod = c->pod->spec;
+
+	for (size_t i = 0; i < own->n; i++)
+		spec_annotate(s, own->keys[i], own->values[i]);
+	spec_annotate(s, "io.kubernetes.cri.container-type", "container");
+	spec_annotate(s, "io.kubernetes.cri.container-name", c->spec->name);
+	spec_annotate(s, "io.kubernetes.cri.image-name", c->spec->image);
+	spec_annotate(s, "io.kubernetes.cri.sandbox-id", c->pod->o.id);
+	spec_annotate(s, "io.kubernetes.cri.sandbox-name", pod->name);
+	spec_annotate(s, "io.kubernetes.cri.sandbox-namespace", pod->namespace);
+	spec_annotate(s, "io.kubernetes.cri.sandbox-uid", pod->uid);
+}
+
+/* ---- config.json -------------------------------------------------------------------- */
+
+static int build(struct oci_spec *s, struct container *c, const struct image_config *image,
+		 struct hw_err *e)
+{
+	const struct oci_handler *handler =
+		handlers_find(c->pods->options.handlers, c->pod->spec->handler);
+	int r;
+
+	s->root = container_rootfs(c->pods, c->o.id);
+	r = set_user(c, image, e);
+	if (r == 0)
+		r = set_process(s, c, image, e);
+	if (r == 0)
+		r = set_capabilities(s, c, e);
+	if (r == 0)
+		r = set_namespaces(s, c, e);
+	if (r == 0)
+		r = set_mounts(s, c, handler, e);
+	if (r == 0)
+		r = set_devices(s, c, e);
+	if (r == 0)
+		r = set_limits(s, c, e);
+	if (r == 0)
+		r = set_security(s, c, e);
+	if (r == 0)
+		set_annotations(s, c);
+	return r;
+}
+
+int container_write_config(struct container *c, const struct image_config *image, struct hw_err *e)
+{
+	autofree char *dir = container_dir(c->pods, c->o.id), *json = NULL, *path = NULL;
+	AUTO(spec_done) struct oci_spec s = { 0 };
+	int r;
+
+	r = build(&s, c, image, e);
+	if (r == 0)
+		r = spec_encode(&s, &json, e);
+	if (r < 0)
+		return r;
+	path = str_printf("%s/config.json", dir);
+	return file_replace(AT_FDCWD, path, json, strlen(json), 0600, 0, e);
+}
+
+int container_read_config(const struct container *c, struct oci_spec *ret_spec, struct hw_err *e)
+{
+	autofree char *dir = container_dir(c->pods, c->o.id);
+	autofree char *path = str_printf("%s/config.json", dir);
+	AUTO(buf_done) struct buf text = { 0 };
+	int r;
+
+	r = file_read(AT_FDCWD, path, CONFIG_MAX, &text, e);
+	return r < 0 ? r : spec_decode(text.data, text.len, ret_spec, e);
+}

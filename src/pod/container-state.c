@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pod/container-state.c - ROOT/pods.db: the rows of containers
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/json/value.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "pod/container.h"
+
+/* ---- lists of numbers and strings, as JSON -------------------------------------------- */
+
+static char *encode_strings(const struct hw_strings *list)
+{
+	AUTO(value_free) struct value *array = value_new_array();
+
+	for (size_t i = 0; i < list->n; i++)
+		value_append(array, value_new_string(list->v[i]));
+	return value_format(array, 0);
+}
+
+static int decode_strings(const char *json, struct hw_strings *ret, struct hw_err *e)
+{
+	AUTO(value_free) struct value *array = NULL;
+	int r;
+
+	r = value_parse(json, strlen(json), &array, e);
+	for (size_t i = 0; r == 0 && i < value_count(array); i++)
+		strings_add(ret, str_or(value_string(value_at(array, i)), ""));
+	return r;
+}
+
+static char *encode_groups(const struct hw_list *groups)
+{
+	AUTO(value_free) struct value *array = value_new_array();
+
+	for (size_t i = 0; i < groups->n; i++)
+		value_append(array, value_new_int(((const uint32_t *)groups->v)[i]));
+	return value_format(array, 0);
+}
+
+static int decode_groups(const char *json, struct hw_list *ret, struct hw_err *e)
+{
+	AUTO(value_free) struct value *array = NULL;
+	uint32_t *groups;
+	int r;
+
+	r = value_parse(json, strlen(json), &array, e);
+	if (r < 0)
+		return r;
+	groups = mem_new((value_count(array) + 1) * sizeof(*groups));
+	*ret = (struct hw_list){ groups, value_count(array) };
+	for (size_t i = 0; i < ret->n; i++)
+		groups[i] = (uint32_t)value_int(value_at(array, i));
+	return 0;
+}
+
+/* ---- reading -------------------------------------------------------------------------- */
+
+/* Reasons are constants. */
+static const char *find_reason(const char *text)
+{
+	static const char *const reasons[] = { CONTAINER_REASONS };
+
+	for (size_t i = 0; i < ARRAY_SIZE(reasons); i++)
+		if (str_equal(reasons[i], text))
+			return reasons[i];
+	return "";
+}
+
+enum {
+	COLUMN_ID,
+	COLUMN_POD,
+	COLUMN_STATE,
+	COLUMN_CREATED,
+	COLUMN_STARTED,
+	COLUMN_FINISHED,
+	COLUMN_EXIT,
+	COLUMN_OOM,
+	COLUMN_REASON,
+	COLUMN_MESSAGE,
+	COLUMN_SPEC,
+	COLUMN_IMAGE_ID,
+	COLUMN_IMAGE_REF,
+	COLUMN_LAYERS,
+	COLUMN_LOG,
+	COLUMN_SIGNAL,
+	COLUMN_UID,
+	COLUMN_GID,
+	COLUMN_GROUPS,
+	COLUMN_LIMITS,
+};
+
+#define COLUMNS                                                                                    \
+	"id, pod, state, created_at, started_at, finished_at, exit_code, oom, reason, message,"    \
+	" spec, image_id, image_ref, layers, log, stop_signal, uid, gid, groups, limits"
+
+static int fill(struct container *c, struct db_query *q, struct hw_err *e)
+{
+	int r;
+
+	c->created_at = db_int(q, COLUMN_CREATED);
+	c->status = (struct container_status){
+		.state = (enum container_state)db_int(q, COLUMN_STATE),
+		.started_at = db_int(q, COLUMN_STARTED),
+		.finished_at = db_int(q, COLUMN_FINISHED),
+		.exit_code = (int)db_int(q, COLUMN_EXIT),
+		.oom = db_int(q, COLUMN_OOM),
+		.reason = find_reason(db_text(q, COLUMN_REASON)),
+		.message = str_copy(db_text(q, COLUMN_MESSAGE)),
+	};
+	if (c->status.state == CONTAINER_MAKING)
+		c->status.state = CONTAINER_REMOVING;
+	c->image_id = str_copy(db_text(q, COLUMN_IMAGE_ID));
+	c->image_ref = str_copy(db_text(q, COLUMN_IMAGE_REF));
+	c->log = *db_text(q, COLUMN_LOG) ? str_copy(db_text(q, COLUMN_LOG)) : NULL;
+	c->stop_signal = (int)db_int(q, COLUMN_SIGNAL);
+	c->uid = (uint32_t)db_int(q, COLUMN_UID);
+	c->gid = (uint32_t)db_int(q, COLUMN_GID);
+	shared_unref(take_ptr(c->limits));
+	r = container_limits_decode(db_text(q, COLUMN_LIMITS), &c->limits, e);
+	if (r == 0)
+		r = decode_strings(db_text(q, COLUMN_LAYERS), &c->layers, e);
+	return r < 0 ? r : decode_groups(db_text(q, COLUMN_GROUPS), &c->groups, e);
+}
+
+/* A container whose row cannot be read, or whose pod is lost, is lost, too. */
+static void load_row(struct pods *p, struct db_query *q)
+{
+	AUTO(shared_unref) struct container_spec *spec = NULL;
+	AUTO(shared_unref) struct container *c = NULL;
+	AUTO(shared_unref) struct pod *pod = NULL;
+	struct hw_err e;
+	int r;
+
+	pod = object_get(&p->pods, db_text(q, COLUMN_POD));
+	if (pod && pod->spec)
+		r = container_spec_decode(db_text(q, COLUMN_SPEC), &spec, &e);
+	else
+		r = err_text(&e, -ENODATA, "its pod is not in the database");
+	c = container_new(p, db_text(q, COLUMN_ID), r == 0 ? pod : NULL, r == 0 ? spec : NULL);
+	if (r == 0)
+		r = fill(c, q, &e);
+	if (r < 0) {
+		log_event(LOG_ERROR, "row of a container cannot be used; the container is kept",
+			  "container", c->o.id, "error", e.msg, NULL);
+		c->status.state = CONTAINER_LOST;
+	}
+	object_add(&c->o);
+	container_publish(c);
+}
+
+int container_state_load(struct pods *p, struct hw_err *e)
+{
+	AUTO(db_query_done) struct db_query q = { 0 };
+	int r;
+
+	r = db_query(p->db, "SELECT " COLUMNS " FROM containers", DB_NO_VALUES, &q, e);
+	while (r >= 0 && (r = db_step(&q, e)) > 0)
+		load_row(p, &q);
+	return r < 0 ? err_ctx(e, "database of containers") : 0;
+}
+
+/* ---- writing -------------------------------------------------------------------------- */
+
+int container_state_insert(struct container *c, struct hw_err *e)
+{
+	autofree char *layers = encode_strings(&c->layers), *groups = encode_groups(&c->groups);
+	struct pods *p = c->pods;
+	int r;
+
+	pthread_mutex_lock(&p->write_lock);
+	r = db_run(p->db,
+		   "INSERT INTO containers (" COLUMNS ")"
+		   " VALUES (?, ?, ?, ?, 0, 0, 0, 0, '', '', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		   DB_VALUES(DB_TEXT(c->o.id), DB_TEXT(c->pod->o.id), DB_INT(c->status.state),
+			     DB_INT(c->created_at), DB_TEXT(c->spec->text), DB_TEXT(c->image_id),
+			     DB_TEXT(c->image_ref), DB_TEXT(layers), DB_TEXT(str_or(c->log, "")),
+			     DB_INT(c->stop_signal), DB_INT(c->uid), DB_INT(c->gid),
+			     DB_TEXT(groups), DB_TEXT(c->limits->text)),
+		   e);
+	if (r == 0)
+		container_publish(c);
+	pthread_mutex_unlock(&p->write_lock);
+	return r < 0 ? err_ctx(e, "store container") : 0;
+}
+
+static int update_row(struct container *c, struct hw_err *e)
+{
+	const struct container_status *s = &c->status;
+	autofree char *groups = NULL;
+
+	if (!c->spec) /* lost: it has no row, or one that cannot be read */
+		return 0;
+	groups = encode_groups(&c->groups);
+	return db_run(
+		c->pods->db,
+		"UPDATE containers SET state = ?, started_at = ?, finished_at = ?,"
+		" exit_code = ?, oom = ?, reason = ?, message = ?, spec = ?, uid = ?, gid = ?,"
+		" groups = ? WHERE id = ?",
+		DB_VALUES(DB_INT(s->state), DB_INT(s->started_at), DB_INT(s->finished_at),
+			  DB_INT(s->exit_code), DB_INT(s->oom), DB_TEXT(s->reason),
+			  DB_TEXT(str_or(s->message, "")), DB_TEXT(c->spec->text), DB_INT(c->uid),
+			  DB_INT(c->gid), DB_TEXT(groups), DB_TEXT(c->o.id)),
+		e);
+}
+
+int container_state_change(struct container *c,
+			   bool (*change)(struct container_status *status, void *ctx), void *ctx,
+			   struct hw_err *e)
+{
+	struct pods *p = c->pods;
+	enum container_state before;
+	int r = 0;
+
+	pthread_mutex_lock(&p->write_lock);
+	before = c->status.state;
+	if (change(&c->status, ctx)) {
+		r = update_row(c, e);
+		container_publish(c);
+		event_container_changed(c, before);
+	}
+	pthread_mutex_unlock(&p->write_lock);
+	/* wake operations that wait for this change */
+	pthread_mutex_lock(&c->o.table->lock);
+	pthread_cond_broadcast(&c->o.changed);
+	pthread_mutex_unlock(&c->o.table->lock);
+	return r < 0 ? err_ctx(e, "store the state of container %s", c->o.id) : 0;
+}
+
+int container_set_limits(struct container *c, const struct container_limits *limits,
+			 struct hw_err *e)
+{
+	struct pods *p = c->pods;
+	int r;
+
+	pthread_mutex_lock(&p->write_lock);
+	shared_unref(c->limits);
+	c->limits = shared_ref(limits);
+	r = update_row(c, e);
+	container_publish(c);
+	pthread_mutex_unlock(&p->write_lock);
+	return r < 0 ? err_ctx(e, "store the limits of container %s", c->o.id) : 0;
+}
+
+static bool change_state(struct container_status *status, void *ctx)
+{
+	status->state = *(enum container_state *)ctx;
+	return true;
+}
+
+int container_set_state(struct container *c, enum container_state state, struct hw_err *e)
+{
+	return container_state_change(c, change_state, &state, e);
+}
+
+enum container_state container_get_state(struct container *c)
+{
+	enum container_state state;
+
+	pthread_mutex_lock(&c->o.table->lock);
+	state = ((const struct container_view *)c->o.view)->status.state;
+	pthread_mutex_unlock(&c->o.table->lock);
+	return state;
+}
+
+int container_state_delete(struct container *c, struct hw_err *e)
+{
+	struct pods *p = c->pods;
+	int r;
+
+	pthread_mutex_lock(&p->write_lock);
+	r = db_run(p->db, "DELETE FROM containers WHERE id = ?", DB_VALUES(DB_TEXT(c->o.id)), e);
+	if (r == 0) {
+		object_remove(&c->o);
+		event_container_deleted(c);
+	}
+	pthread_mutex_unlock(&p->write_lock);
+	return r < 0 ? err_ctx(e, "delete container %s from the database", c->o.id) : 0;
+}

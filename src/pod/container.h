@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pod/container.h - internals of containers, for the files of this folder only
+ *
+ * The locks are those of pod.h. A pod counts the creates of containers that run in it: a stop of the pod
+ * cancels them and waits for their end. A stop of a container does not own it, so other operations on it
+ * continue meanwhile.
+ */
+#ifndef POD_CONTAINER_H
+#define POD_CONTAINER_H
+
+#include "image/config.h"
+#include "image/store/store.h"
+#include "oci/run/monitor.h"
+#include "oci/run/runtime.h"
+#include "pod/containers.h"
+#include "pod/pod.h"
+
+struct container {
+	struct object o;
+	struct pods *pods;
+	struct pod *pod;		   /* NULL: lost */
+	const struct container_spec *spec; /* NULL: lost */
+	int64_t created_at;
+	char *image_id, *image_ref;
+	struct hw_strings layers; /* chain IDs of the image's layers */
+	struct store_hold *hold;  /* of these layers; NULL: none */
+	char *log;		  /* NULL: output is discarded */
+	int stop_signal;
+	uint32_t uid, gid;
+	struct hw_list groups; /* uint32_t */
+
+	/* protected by pods->write_lock */
+	struct container_status status;
+	const struct container_limits *limits; /* NULL: lost */
+
+	/* protected by table->lock */
+	int64_t kill_at;      /* when a running stop kills the container; 0: no stop runs */
+	struct process *main; /* NULL: it does not run */
+};
+
+/* The first process of a container. It is known by a descriptor, so a signal never reaches another process
+ * with the same number. */
+struct process {
+	struct shared shared;
+	int pid, pidfd;
+};
+
+/* ---- containers.c ------------------------------------------------------------------- */
+struct container *container_new(struct pods *p, const char *id, struct pod *pod,
+				const struct container_spec *spec);
+/* The caller holds write_lock, or is the only one who knows the container. */
+void container_publish(struct container *c);
+char *container_dir(const struct pods *p, const char *id);    /* the bundle */
+char *container_rootfs(const struct pods *p, const char *id); /* mount of the root file system */
+char *container_cgroup(const struct container *c);
+/* The OCI runtime of the container's pod. */
+void container_runtime(const struct container *c, struct runtime *ret);
+/* Return: a reference, to be dropped with shared_unref() */
+const struct container_limits *container_limits_new(const struct oci_resources *resources);
+int container_limits_decode(const char *text, const struct container_limits **ret_limits,
+			    struct hw_err *e);
+/* Keeps the first process. Return: 0, also if it has ended */
+int container_set_process(struct container *c, int pid, struct hw_err *e);
+void container_drop_process(struct container *c); /* when it has ended */
+/* Return: a new reference; NULL: it does not run */
+struct process *container_process(struct container *c);
+
+/* ---- container-state.c -------------------------------------------------------------- */
+/* Adds the rows to the table. */
+int container_state_load(struct pods *p, struct hw_err *e);
+/* Inserts the row of a container and publishes it. */
+int container_state_insert(struct container *c, struct hw_err *e);
+/* Changes the status with @change, which returns false if there is nothing to change; updates the row and
+ * publishes the container. If the row cannot be written, the status changes nevertheless, because it is a
+ * fact, and the error is returned. */
+int container_state_change(struct container *c,
+			   bool (*change)(struct container_status *status, void *ctx), void *ctx,
+			   struct hw_err *e);
+/* Stores new limits and publishes them. */
+int container_set_limits(struct container *c, const struct container_limits *limits,
+			 struct hw_err *e);
+/* Changes the state. */
+int container_set_state(struct container *c, enum container_state state, struct hw_err *e);
+enum container_state container_get_state(struct container *c); /* of a published container */
+/* Deletes the row of a container, and the container from the table. */
+int container_state_delete(struct container *c, struct hw_err *e);
+
+/* ---- event.c ------------------------------------------------------------------------ */
+/* As event_pod_changed(). */
+void event_container_changed(struct container *c, enum container_state before);
+void event_container_deleted(struct container *c);
+
+/* ---- container-image.c -------------------------------------------------------------- */
+/* Finds the image of a container and holds its layers. *ret_config is freed by the caller. Return: 0;
+ * -ENODATA: no such image */
+int container_find_image(struct container *c, struct image_config **ret_config, struct hw_err *e);
+/* Holds the layers again, after a restart. */
+int container_hold_layers(struct container *c, struct hw_err *e);
+int container_mount(struct container *c, struct hw_err *e);
+/* Unmounts the root file system and deletes what the container has written. Idempotent. */
+int container_unmount(struct pods *p, const char *id, struct hw_err *e);
+
+/* ---- container-config.c ------------------------------------------------------------- */
+/* Writes config.json to the bundle. Also sets the user of the container. */
+int container_write_config(struct container *c, const struct image_config *image, struct hw_err *e);
+/* Reads config.json. */
+int container_read_config(const struct container *c, struct oci_spec *ret_spec, struct hw_err *e);
+
+/* ---- container-stop.c --------------------------------------------------------------- */
+/* Kills all processes of a container that was created, and waits for its end. */
+int container_kill(struct container *c, int64_t deadline, struct hw_err *e);
+/* The caller owns the container. Continues what an earlier attempt has left. @flags: PODS_FORCE */
+int container_remove(struct container *c, unsigned flags, struct hw_err *e);
+/* For a pod that is being stopped: ends creates, kills all containers. */
+int containers_kill_all(struct pod *pod, int64_t deadline, struct hw_err *e);
+/* For a pod that is being removed. */
+int containers_remove_all(struct pod *pod, unsigned flags, struct hw_err *e);
+
+/* ---- exits.c ------------------------------------------------------------------------ */
+int exits_open(struct pods *p, struct hw_err *e);
+void exits_close(struct pods *p);
+/* Watches the monitor of a container until it ends. Takes the descriptor of @m. */
+int exits_watch(struct container *c, struct monitor *m, struct hw_err *e);
+/* Reads how a container without a monitor has ended, and changes its status. */
+void exits_collect(struct container *c);
+
+#endif

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pod/test-events.c - tests of pod/events.c
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the headers above */
+#include <cmocka.h>
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "pod/events.h"
+
+#define RING 4096
+
+static int alive; /* events that were not freed */
+
+static void free_event(void *object)
+{
+	alive--;
+	free(object);
+}
+
+static void add(struct events *events, int64_t time)
+{
+	struct event *event = mem_new(sizeof(*event));
+
+	shared_init(&event->shared, free_event);
+	event->time = time;
+	alive++;
+	events_add(events, event);
+}
+
+static bool is_readable(const struct event_reader *r)
+{
+	struct pollfd fd = { .fd = event_reader_fd(r), .events = POLLIN };
+
+	return poll(&fd, 1, 0) == 1;
+}
+
+static void assert_next(struct event_reader *r, int64_t time)
+{
+	AUTO(shared_unref) const struct event *event = NULL;
+	struct hw_err e = { 0 };
+
+	assert_int_equal(event_reader_next(r, &event, &e), 1);
+	assert_int_equal(event->time, time);
+}
+
+static void assert_end(struct event_reader *r)
+{
+	const struct event *event;
+	struct hw_err e = { 0 };
+
+	assert_int_equal(event_reader_next(r, &event, &e), 0);
+	assert_false(is_readable(r));
+}
+
+static void order(void **state)
+{
+	struct events *events = events_new();
+	struct event_reader *first, *second;
+
+	(void)state;
+	assert_false(events_wanted(events));
+	add(events, 1);
+	first = event_reader_new(events);
+	assert_true(events_wanted(events));
+	assert_end(first); /* the event before the reader */
+	add(events, 2);
+	second = event_reader_new(events);
+	add(events, 3);
+	assert_true(is_readable(first));
+	assert_next(first, 2);
+	assert_next(second, 3);
+	assert_end(second);
+	assert_next(first, 3);
+	assert_end(first);
+	event_reader_free(first);
+	event_reader_free(second);
+	events_free(events);
+	assert_int_equal(alive, 0);
+}
+
+static void overflow(void **state)
+{
+	struct events *events = events_new();
+	struct event_reader *slow = event_reader_new(events), *quick = event_reader_new(events);
+	const struct event *event;
+	struct hw_err e = { 0 };
+
+	(void)state;
+	for (int i = 0; i < RING; i++) {
+		add(events, i);
+		assert_next(quick, i);
+	}
+	assert_next(slow, 0); /* just not too late */
+	add(events, RING);
+	assert_next(slow, 1);
+	add(events, RING + 1);
+	add(events, RING + 2);
+	assert_int_equal(event_reader_next(slow, &event, &e), -EOVERFLOW);
+	assert_string_equal(e.msg, "4097 events were missed: list pods and containers again");
+	assert_end(slow);
+	for (int i = RING; i <= RING + 2; i++)
+		assert_next(quick, i);
+	add(events, RING + 3);
+	assert_next(slow, RING + 3);
+	event_reader_free(slow);
+	event_reader_free(quick);
+	events_free(events);
+	assert_int_equal(alive, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		{ "events: each reader gets all later events, in order", order, NULL, NULL, NULL },
+		{ "events: only a reader that falls behind is told so", overflow, NULL, NULL,
+		  NULL },
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
