@@ -485,6 +485,33 @@ static int check_pages(struct db *db, struct hw_err *e)
 	return err_text(e, -EUCLEAN, "%s is damaged: %.256s", db->path, text);
 }
 
+static int last_errno(sqlite3_file *file)
+{
+	int n = 0;
+
+	if (file && file->pMethods)
+		file->pMethods->xFileControl(file, SQLITE_FCNTL_LAST_ERRNO, &n);
+	return n;
+}
+
+/* SQLite reports SQLITE_CORRUPT also if a read fails with EIO. Such a file is not damaged, and it may be
+ * readable the next time. @db: a handle that was just opened, so its last error is the one of @r */
+static int check_damage(struct db *db, int r, struct hw_err *e)
+{
+	static const int files[] = { SQLITE_FCNTL_FILE_POINTER, SQLITE_FCNTL_JOURNAL_POINTER };
+
+	for (size_t i = 0; r == -EUCLEAN && i < ARRAY_SIZE(files); i++) {
+		sqlite3_file *file = NULL;
+		int error;
+
+		sqlite3_file_control(db->handle, "main", files[i], &file);
+		error = last_errno(file);
+		if (error)
+			r = err_set(e, -error, "read %s", db->path);
+	}
+	return r;
+}
+
 static int migrate(struct db *db, const struct db_options *options, size_t version,
 		   struct hw_err *e)
 {
@@ -542,7 +569,7 @@ int db_open(const char *path, const struct db_options *options, struct db **ret_
 	if (r == 0 && options->check && version > 0)
 		r = check_pages(db, e);
 	if (r < 0)
-		return r;
+		return check_damage(db, r, e);
 	sqlite3_db_config(db->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
 	r = db_exec(db,
 		    CACHE "PRAGMA journal_mode = WAL; PRAGMA journal_size_limit = " LOG_BYTES_MAX,

@@ -672,9 +672,92 @@ static void damaged_page(void **state)
 	db_close(open_db(state, &options_v1)); /* not noticed without the check */
 }
 
+/* ---- reads that fail ------------------------------------------------------------ */
+
+static struct {
+	int left; /* reads until one fails */
+	bool failed;
+} reads;
+
+static ssize_t fail_read(int fd, void *data, size_t len, off_t offset)
+{
+	if (reads.left-- == 0) {
+		reads.failed = true;
+		errno = EIO;
+		return -1;
+	}
+	return pread(fd, data, len, offset);
+}
+
+static void set_read(sqlite3_syscall_ptr f)
+{
+	sqlite3_vfs *vfs = sqlite3_vfs_find(NULL);
+
+	assert_int_equal(vfs->xSetSystemCall(vfs, "pread", f), SQLITE_OK);
+	assert_int_equal(vfs->xSetSystemCall(vfs, "pread64", f), SQLITE_OK);
+}
+
+static int read_teardown(void **state)
+{
+	set_read(NULL);
+	return fixture_teardown(state);
+}
+
+/* A new database with a log: a process that is killed leaves it, and the next one reads it. */
+static void leave_log(void **state)
+{
+	static const char *const suffixes[] = { "", "-wal", "-shm" };
+	struct db_fixture *p = *state;
+	pid_t pid;
+
+	for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++) {
+		autofree char *path = str_printf("%s%s", p->path, suffixes[i]);
+
+		unlink(path);
+	}
+	pid = fork();
+
+	if (pid == 0) {
+		run_sql(open_db(state, &options_v1), "INSERT INTO t (k) VALUES ('a')");
+		kill(getpid(), SIGKILL);
+	}
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static void unreadable_file(void **state)
+{
+	struct db_fixture *p = *state;
+	struct db_options options = options_v1;
+	struct hw_err e;
+	int r = -1;
+
+	options.check = true;
+	for (int i = 0; r < 0; i++) {
+		AUTO(db_close) struct db *db = NULL;
+
+		leave_log(state);
+		set_read((sqlite3_syscall_ptr)fail_read);
+		reads.left = i;
+		reads.failed = false;
+		r = db_open(p->path, &options, &db, &e);
+		set_read(NULL);
+		if (reads.failed && r < 0)
+			assert_int_equal(r, -EIO);
+		else
+			assert_int_equal(r, 0);
+		if (reads.failed)
+			r = -1; /* also if the failure made no difference */
+		assert_true(i < 1000);
+	}
+}
+
 #define TEST(name, f)                                                                              \
 	{                                                                                          \
 		name, f, fixture_setup, fixture_teardown                                           \
+	}
+#define READ_TEST(name, f)                                                                         \
+	{                                                                                          \
+		name, f, fixture_setup, read_teardown                                              \
 	}
 #define CHECKPOINT_TEST(name, f)                                                                   \
 	{                                                                                          \
@@ -698,6 +781,8 @@ int main(void)
 		TEST("db: a file that is not a database is rejected", not_a_database),
 		TEST("db: a file without a schema is rejected if it must exist", missing_schema),
 		TEST("db: damage in the middle of a file is found by the check", damaged_page),
+		READ_TEST("db: a file that cannot be read is not taken for a damaged one",
+			  unreadable_file),
 		TEST("db: while another handle writes, a writer times out and a reader succeeds",
 		     another_handle_writes),
 		TEST("db: a write to a full disk fails, and committed rows are kept", no_space),
