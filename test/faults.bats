@@ -5,6 +5,7 @@
 # detects leftovers
 
 bats_require_minimum_version 1.5.0
+load wait.bash
 
 setup() {
 	inject=$HAWSER_BUILD/test/inject
@@ -104,6 +105,64 @@ scenario() {
 	run ! pgrep -x sleep
 }
 
+# run_alone ARGUMENT...: run inject --alone. Processes that outlive it keep no pipe of bats open.
+run_alone() { "$inject" --alone --report "$report" "$@" >/dev/null 2>&1 3>&-; }
+
+# fifo_reader FILE: a command that creates FILE when something is written to the fifo "go"
+fifo_reader() { echo "read -r _ <go; : >$1"; }
+
+@test "inject: with --alone only the command is killed, with all its threads, and its children live on" {
+	/usr/bin/python3 -c 'import threading' 2>/dev/null || skip "no python3"
+	mkfifo go
+	# Calls of the child may come before or after calls of its parent: so the point is one of many calls.
+	cat >command.py <<-END
+		import os, subprocess, threading
+		child = subprocess.Popen(["sh", "-c", "echo ready; $(fifo_reader survived)"], stdout=subprocess.PIPE)
+		child.stdout.readline()
+		def create():
+		    os.mkdir("first")
+		    for _ in range(40):
+		        os.getppid()
+		    os.mkdir("second")
+		thread = threading.Thread(target=create)
+		thread.start()
+		thread.join()
+		os.mkdir("third")
+		child.wait()
+	END
+	(echo >go) 3>&- &
+	point=$("$inject" --count --list --report /dev/stdout -- /usr/bin/python3 command.py |
+		awk '($3 == "mkdir" || $3 == "mkdirat") && ++n == 1 { print $1 + 20 }')
+	wait $!
+	rm -r first second third survived
+	run -137 run_alone --kill "$point" -- /usr/bin/python3 command.py
+	[[ $(<"$report") == "killed at $point "* ]]
+	[ -e first ]
+	[ ! -e second ]
+	[ ! -e third ]
+	[ ! -e survived ]
+	echo >go
+	wait_until test -e survived
+}
+
+@test "inject: with --alone, a background process outlives a command that ends by itself" {
+	mkfifo go
+	run_alone --count -- sh -c "sh -c '$(fifo_reader survived)' & exit 0"
+	[[ $(<"$report") == counted* ]]
+	[ ! -e survived ]
+	echo >go
+	wait_until test -e survived
+}
+
+@test "inject: with --alone, a child that has not reached its entry point lives on" {
+	# the child executes ls, whose dynamic linker is not counted, and the point is the next call of the shell
+	"$inject" --count --list --report "$report" -- sh -c 'ls / >out & : >first'
+	point=$(awk '$4 == "ls" { print $1; exit }' "$report")
+	rm -f out first
+	run -137 run_alone --kill $((point - 1)) -- sh -c 'ls / >out & : >first; wait'
+	wait_until grep -q '^bin$' out
+}
+
 @test "inject: a program that stops itself continues after SIGCONT" {
 	"$inject" --count --timeout 20000 --report "$report" -- \
 		sh -c '(while kill -CONT $$; do sleep 0.05; done) & kill -STOP $$; exit 0' # the interval of the signals
@@ -187,6 +246,21 @@ threading.Event().wait()'
 @test "faults: an operation that fails without a fault is reported" {
 	run -1 "$HAWSER_SRC/test/faults/run" --tap "$(scenario never 'exit 4' true)"
 	[[ $output == *"the operation fails without a fault, with 4"* ]]
+}
+
+@test "faults: with the mode alone, a child that lives on is reported if the repair does not end it" {
+	# the child is ended only if made1 exists
+	file=$(scenario alone '(read -r _ <go) & true >made1' '[ ! -e made1 ] || pkill -f "read -r _ <go"; rm -f made1')
+	cat >>"$file" <<-'END'
+		modes=(kill alone fail)
+		mkfifo "$work/go"
+		state() { pgrep -fc "sh -c .read -r _ <go" || true; }
+	END
+	run -1 "$HAWSER_SRC/test/faults/run" --tap "$file" 3>&-
+	[[ ${lines[0]} == "1..3" ]]
+	[[ $output == *"ok 1 alone: killed at "* ]]
+	[[ $output == *"not ok 2 alone: killed alone at "* ]]
+	[[ $output == *"to repeat: test/faults/run --point alone "* ]]
 }
 
 @test "faults: --point repeats one point, --list lists the points" {

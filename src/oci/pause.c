@@ -250,15 +250,19 @@ void pause_process_done(struct pause_process *process)
 
 int pause_ns_get(const char *path, struct pause_ns *ret_ns, struct hw_err *e)
 {
+	autoclose int fd = -1;
 	struct statfs fs;
 	struct stat st;
 
-	if (statfs(path, &fs) < 0 || stat(path, &st) < 0) {
+	fd = open(path, O_PATH | O_CLOEXEC);
+	if (fd < 0) {
 		/* a process that has just ended has no namespaces */
 		if (errno == ENOENT || errno == ENOTDIR || errno == ESRCH || errno == EACCES)
 			return 0;
-		return err_set(e, -errno, "read namespace %s", path);
+		return err_set(e, -errno, "open namespace %s", path);
 	}
+	if (fstatfs(fd, &fs) < 0 || fstat(fd, &st) < 0)
+		return err_set(e, -errno, "read namespace %s", path);
 	if (fs.f_type != NSFS_MAGIC)
 		return 0;
 	*ret_ns = (struct pause_ns){ st.st_dev, st.st_ino };

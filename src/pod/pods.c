@@ -197,7 +197,10 @@ int pods_open(const struct pods_options *options, struct pods **ret_pods, struct
 	p->events = events_new();
 	finisher_init(&p->finisher);
 	p->runtime_root = str_printf("%s/crun", p->state);
-	r = make_directories(p, e);
+	/* without it, no pod can be told from one of an earlier boot */
+	r = str_empty(p->boot) ? err_text(e, -EIO, "the boot ID cannot be read") : 0;
+	if (r == 0)
+		r = make_directories(p, e);
 	if (r == 0)
 		r = state_open(p, e);
 	if (r == 0)

@@ -175,49 +175,65 @@ int pods_sweep(struct pods *p, struct hw_err *e)
 
 /* ---- pods with a row ------------------------------------------------------------------ */
 
-static bool is_in_namespace(int pid, const char *path)
+/* Return: 1 if @path is a namespace, and the one in which @pid is, unless @pid is 0; 0 if it is not; or
+ * a negative errno */
+static int check_pin(const char *path, int pid, struct hw_err *e)
 {
+	autofree char *proc = str_printf("/proc/%d/ns/pid", pid);
 	struct pause_ns pinned, own;
-	struct hw_err ignored;
-	char proc[64];
+	int r;
 
-	snprintf(proc, sizeof(proc), "/proc/%d/ns/pid", pid);
-	return pause_ns_get(path, &pinned, &ignored) > 0 &&
-	       pause_ns_get(proc, &own, &ignored) > 0 && pinned.dev == own.dev &&
-	       pinned.ino == own.ino;
+	r = pause_ns_get(path, &pinned, e);
+	if (r <= 0 || pid == 0)
+		return r;
+	r = pause_ns_get(proc, &own, e);
+	return r <= 0 ? r : pinned.dev == own.dev && pinned.ino == own.ino;
 }
 
-/* Return: why the objects of a pod that should be ready are not complete; NULL: they are */
-static const char *find_damage(const struct pod *pod)
+/* Return: 1 if the objects of a pod that should be ready are complete; 0 if not, with the reason; or a
+ * negative errno */
+static int check_objects(const struct pod *pod, const char **ret_damage, struct hw_err *e)
 {
 	autofree char *netns = pod_netns_path(pod->pods, pod->o.id);
 	autofree char *pid = pod_path(pod->pods, pod->o.id, "pid");
 	autofree char *ipc = pod_path(pod->pods, pod->o.id, "ipc");
 	const struct pod_namespaces *n = &pod->spec->namespaces;
+	int r = 1;
 
-	if (n->network == POD_MODE_POD && !namespaces_is_pin(netns))
-		return "its network namespace is gone";
-	if (n->ipc == POD_MODE_POD && !namespaces_is_pin(ipc))
-		return "its IPC namespace is gone";
-	if (n->pid == POD_MODE_POD && !is_in_namespace(pod->pid, pid))
-		return "hawser-pause has ended";
-	return NULL;
+	*ret_damage = "its network namespace is gone";
+	if (n->network == POD_MODE_POD)
+		r = check_pin(netns, 0, e);
+	if (r > 0 && n->ipc == POD_MODE_POD) {
+		*ret_damage = "its IPC namespace is gone";
+		r = check_pin(ipc, 0, e);
+	}
+	if (r > 0 && n->pid == POD_MODE_POD) {
+		*ret_damage = "hawser-pause has ended";
+		r = pod->pid > 0 ? check_pin(pid, pod->pid, e) : 0;
+	}
+	return r;
 }
 
+/* A pod that cannot be checked is left alone: its containers may be running. */
 static int recover_pod(struct pod *pod, struct hw_err *e)
 {
-	const char *damage = NULL;
-	int r = 0;
+	const char *damage;
+	int r = 1;
 
 	if (pod->state == POD_READY)
-		damage = find_damage(pod);
-	if (damage) {
+		r = check_objects(pod, &damage, e);
+	if (r < 0)
+		log_event(LOG_ERROR, "pod cannot be checked", "pod", pod->o.id, "error", e->msg,
+			  NULL);
+	if (r == 0) {
 		log_event(LOG_WARN, "stopping a pod", "pod", pod->o.id, "reason", damage, NULL);
 		r = state_change(pod, POD_STOPPING, e);
+		if (r < 0)
+			return r;
 	}
-	if (r == 0 && (pod->state == POD_STOPPING || pod->state == POD_REMOVING))
+	if (pod->state == POD_STOPPING || pod->state == POD_REMOVING)
 		finisher_add(&pod->o, 0);
-	return r;
+	return 0;
 }
 
 int pods_recover(struct pods *p, struct hw_err *e)

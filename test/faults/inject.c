@@ -4,17 +4,21 @@
  *
  * What:  counts the system calls of a command and of all its descendants, or
  *        kills all these processes before the Nth system call, or makes the Nth
- *        system call fail.
+ *        system call fail. With --alone only the command itself is killed, and
+ *        what it started lives on.
  * How:   ptrace, through fork, vfork, clone and exec. Counting starts at a
  *        program's entry point (a breakpoint at AT_ENTRY), also after every
  *        exec, so calls of the dynamic linker are not counted. To make a call
  *        fail, its number is replaced by -1 and its result by -errno. close()
  *        is executed nevertheless, because the kernel closes the descriptor
  *        even if it returns an error.
- * Rules: all processes that the command started are dead when this program ends,
- *        however it ends (PTRACE_O_EXITKILL). Every tracee stops before each
- *        system call, so none continues after the decision to kill: parents
- *        die first and cannot react to the death of a child.
+ * Rules: without --alone, all processes that the command started are dead when
+ *        this program ends, however it ends (PTRACE_O_EXITKILL). Every tracee
+ *        stops before each system call, so none continues after the decision to
+ *        kill: parents die first and cannot react to the death of a child.
+ *        With --alone, all other processes are released as soon as the command
+ *        has ended. A process whose call was to fail, and has not returned from
+ *        it by then, gets ENOSYS.
  * Not:   the scenario decides which state is correct afterwards; see run.
  *
  * The report is one line that begins with the outcome:
@@ -89,6 +93,7 @@ struct inject {
 	unsigned long point;
 	int error; /* errno to inject; 0: the default, from syscall_errno() */
 	bool list;
+	bool alone;
 	long timeout_ms;
 	long linger_ms;
 	FILE *report;
@@ -103,6 +108,7 @@ struct inject {
 	enum outcome outcome;
 	char where[128];
 	bool killing;
+	bool releasing; /* the command has ended, and the others are to live on */
 	int64_t deadline_ms;
 };
 
@@ -153,11 +159,24 @@ static void tracee_remove(struct inject *in, pid_t pid)
 	memmove(t, t + 1, (size_t)(&in->tracees[in->n_tracees] - t) * sizeof(*t));
 }
 
+static void poke_entry(const struct tracee *t, long word)
+{
+	ptrace(PTRACE_POKETEXT, t->pid, (void *)t->entry, (void *)word);
+}
+
 /* A tracee can be killed at any time, also while it is stopped. Errors of ptrace() are therefore
  * ignored everywhere: waitpid() reports the end of the tracee. */
-static void tracee_resume(const struct tracee *t, int sig)
+static void tracee_resume(struct inject *in, struct tracee *t, int sig)
 {
-	ptrace(t->counted ? PTRACE_SYSCALL : PTRACE_CONT, t->pid, NULL, (void *)(intptr_t)sig);
+	if (!in->releasing) {
+		ptrace(t->counted ? PTRACE_SYSCALL : PTRACE_CONT, t->pid, NULL,
+		       (void *)(intptr_t)sig);
+		return;
+	}
+	if (t->entry)
+		poke_entry(t, t->entry_word);
+	ptrace(PTRACE_DETACH, t->pid, NULL, (void *)(intptr_t)sig);
+	tracee_remove(in, t->pid);
 }
 
 static void tracee_name(const struct tracee *t, char *buf, size_t size)
@@ -231,10 +250,9 @@ static void handle_exec(struct inject *in, struct tracee *t)
 	if (t->entry) {
 		word = ptrace(PTRACE_PEEKTEXT, t->pid, (void *)t->entry, NULL);
 		t->entry_word = word;
-		word = (long)(((unsigned long)word & ~BREAKPOINT_MASK) | BREAKPOINT);
-		ptrace(PTRACE_POKETEXT, t->pid, (void *)t->entry, (void *)word);
+		poke_entry(t, (long)(((unsigned long)word & ~BREAKPOINT_MASK) | BREAKPOINT));
 	}
-	tracee_resume(t, 0);
+	tracee_resume(in, t, 0);
 }
 
 /* Return: true if this trap was our breakpoint, which is then removed */
@@ -244,7 +262,7 @@ static bool remove_entry_breakpoint(struct tracee *t)
 
 	if (!t->entry || !regs_get(t, &regs) || regs.REG_PC != t->entry + BREAKPOINT_PC)
 		return false;
-	ptrace(PTRACE_POKETEXT, t->pid, (void *)t->entry, (void *)t->entry_word);
+	poke_entry(t, t->entry_word);
 	regs.REG_PC = t->entry;
 	regs_set(t, &regs);
 	t->entry = 0;
@@ -262,6 +280,15 @@ static void kill_all(struct inject *in)
 		kill(in->tracees[i].pid, SIGKILL);
 	in->killing = true;
 	in->deadline_ms = now_ms() + REAP_MS;
+}
+
+/* Lets all processes live on without this one. */
+static void release_all(struct inject *in)
+{
+	in->releasing = true;
+	in->deadline_ms = now_ms() + REAP_MS;
+	for (size_t i = 0; i < in->n_tracees; i++)
+		ptrace(PTRACE_INTERRUPT, in->tracees[i].pid, NULL, NULL);
 }
 
 static void skip_syscall(const struct tracee *t)
@@ -321,7 +348,10 @@ static void handle_syscall_entry(struct inject *in, struct tracee *t, uint64_t n
 	if (kills) {
 		in->outcome = OUTCOME_KILLED;
 		snprintf(in->where, sizeof(in->where), "%lu %s %s", in->point, name, process);
-		kill_all(in);
+		if (in->alone)
+			kill(in->root, SIGKILL);
+		else
+			kill_all(in);
 	} else if (fails) {
 		in->outcome = OUTCOME_FAILED;
 		t->error = in->error ? in->error : error;
@@ -344,7 +374,7 @@ static void handle_syscall_stop(struct inject *in, struct tracee *t)
 			set_syscall_result(t);
 	}
 	if (!in->killing)
-		tracee_resume(t, 0);
+		tracee_resume(in, t, 0);
 }
 
 /* ---- the loop ------------------------------------------------------------- */
@@ -360,9 +390,9 @@ static void handle_stop(struct inject *in, struct tracee *t, int status)
 	else if (event == PTRACE_EVENT_STOP && sig != SIGTRAP) /* stopped by SIGSTOP or similar */
 		ptrace(PTRACE_LISTEN, t->pid, NULL, NULL);
 	else if (event || (sig == SIGTRAP && remove_entry_breakpoint(t)))
-		tracee_resume(t, 0);
+		tracee_resume(in, t, 0);
 	else
-		tracee_resume(t, sig);
+		tracee_resume(in, t, sig);
 }
 
 static void handle_change(struct inject *in, pid_t pid, int status)
@@ -378,6 +408,8 @@ static void handle_change(struct inject *in, pid_t pid, int status)
 			if (!in->killing && linger < in->deadline_ms)
 				in->deadline_ms = linger;
 			in->root = 0;
+			if (in->alone && !in->killing)
+				release_all(in);
 		}
 	} else if (WIFSTOPPED(status)) {
 		if (!t)
@@ -415,10 +447,12 @@ static void trace_until_exit(struct inject *in)
 		int status = 0;
 		pid_t pid = wait_change(in, &status);
 
-		if (pid > 0) {
+		if (pid > 0)
 			handle_change(in, pid, status);
+		if (in->releasing && in->n_tracees == 0)
+			return;
+		if (pid > 0)
 			continue;
-		}
 		if (pid < 0 || in->killing)
 			return;
 		/* the deadline of the command, or of its background processes */
@@ -511,6 +545,7 @@ static void __attribute__((noreturn)) usage(int status)
 		"  --count        count the system calls, and those that can fail\n"
 		"  --kill N       kill COMMAND and its descendants before the Nth system call\n"
 		"  --fail N       make the Nth system call that can fail return an error\n"
+		"  --alone        kill only COMMAND; what it started lives on when it has ended\n"
 		"  --errno E      use this errno (such as ENOSPC) instead of the call's default\n"
 		"  --list         print each system call: number for --kill, number for --fail,\n"
 		"                 name, process\n"
@@ -551,6 +586,7 @@ static void parse_options(struct inject *in, int argc, char **argv)
 		{ "count", no_argument, NULL, 'c' },
 		{ "kill", required_argument, NULL, 'k' },
 		{ "fail", required_argument, NULL, 'f' },
+		{ "alone", no_argument, NULL, 'a' },
 		{ "errno", required_argument, NULL, 'e' },
 		{ "list", no_argument, NULL, 'l' },
 		{ "help", no_argument, NULL, 'h' },
@@ -568,6 +604,8 @@ static void parse_options(struct inject *in, int argc, char **argv)
 			set_mode(in, MODE_KILL, optarg);
 		else if (c == 'f')
 			set_mode(in, MODE_FAIL, optarg);
+		else if (c == 'a')
+			in->alone = true;
 		else if (c == 'l')
 			in->list = true;
 		else if (c == 't')
