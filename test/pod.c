@@ -168,7 +168,7 @@ static bool find_pod(struct node *n, const char *name, char ret_id[POD_ID])
 	for (size_t i = 0; i < view->n; i++) {
 		if (!view->pods[i]->spec || !str_equal(view->pods[i]->spec->name, name))
 			continue;
-		memcpy(ret_id, view->pods[i]->id, POD_ID);
+		memcpy(ret_id, view->pods[i]->o.id, POD_ID);
 		return true;
 	}
 	return false;
@@ -265,7 +265,7 @@ static int list_pods(struct node *n, char **args, struct hw_err *e)
 	for (size_t i = 0; i < view->n; i++) {
 		const struct pod_view *pod = view->pods[i];
 
-		printf("%s %s", pod->spec ? pod->spec->name : pod->id, pod_state_name(pod->state));
+		printf("%s %s", pod->spec ? pod->spec->name : pod->o.id, pod_state_name(pod->state));
 		for (size_t k = 0; pod->network && k < pod->network->ips.n; k++)
 			printf(" %s", pod->network->ips.v[k]);
 		putchar('\n');
