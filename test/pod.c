@@ -265,7 +265,8 @@ static int list_pods(struct node *n, char **args, struct hw_err *e)
 	for (size_t i = 0; i < view->n; i++) {
 		const struct pod_view *pod = view->pods[i];
 
-		printf("%s %s", pod->spec ? pod->spec->name : pod->o.id, pod_state_name(pod->state));
+		printf("%s %s", pod->spec ? pod->spec->name : pod->o.id,
+		       pod_state_name(pod->state));
 		for (size_t k = 0; pod->network && k < pod->network->ips.n; k++)
 			printf(" %s", pod->network->ips.v[k]);
 		putchar('\n');

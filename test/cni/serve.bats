@@ -10,16 +10,16 @@ program=$HAWSER_BUILD/bin/hawser-plugin
 
 # compare PLUGIN CASE: run cases of the differential suite, with our executed plugins as the other side
 compare() {
-	local suite=$BATS_TEST_TMPDIR/differential build=$BATS_TEST_TMPDIR/build link
+	local suite=$BATS_TEST_TMPDIR/differential build=$BATS_TEST_TMPDIR/build plugins=$HAWSER_BUILD/cni link
 	mkdir -p "$suite" "$build/cni"
 	cp "$HAWSER_SRC"/test/differential/{run,*.py,*.cases} "$suite"
 	cp "$HAWSER_SRC/test/waiting.py" "$BATS_TEST_TMPDIR"
 	: >"$suite/allowed.tsv" # no difference is permitted
-	for link in "$HAWSER_BUILD"/cni/*; do
+	for link in "$plugins"/*; do
 		ln -s "$HAWSER_BUILD/test/served" "$build/cni/${link##*/}"
 	done
-	SERVED_PLUGINS=$HAWSER_BUILD/cni SERVED_PROGRAM=$program GO_PLUGINS=$HAWSER_BUILD/cni \
-		HAWSER_BUILD=$build run "$suite/run" --case "$2" "$1"
+	SERVED_PLUGINS=$plugins SERVED_PROGRAM=$program GO_PLUGINS=$plugins HAWSER_BUILD=$build \
+		run "$suite/run" --case "$2" "$1"
 	echo "$output"
 	[ "$status" = 0 ]
 	[ "${lines[0]}" != 1..0 ]
