@@ -251,7 +251,7 @@ static int recover_pods(struct node *n, char **args, struct hw_err *e)
 	while (!is_settled(n)) {
 		if (time_has_passed(deadline))
 			return err_text(e, -ETIMEDOUT, "not recovered in time");
-		time_sleep(POLL_MS);
+		time_sleep(POLL_MS); /* the interval of the polls */
 	}
 	return 0;
 }

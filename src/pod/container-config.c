@@ -351,8 +351,9 @@ int container_write_config(struct container *c, const struct image_config *image
 	int r;
 
 	r = build(&s, c, image, e);
-	if (r == 0)
-		r = spec_encode(&s, &json, e);
+	if (r < 0)
+		return r;
+	r = spec_encode(&s, &json, e);
 	if (r < 0)
 		return r;
 	path = str_printf("%s/config.json", dir);

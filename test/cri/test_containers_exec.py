@@ -128,7 +128,8 @@ def test_commands_in_a_container_run_at_the_same_time(containers):
     d = containers()
     container = d.cri.run_container(d.cri.pod())
     clients = [d.client() for _ in range(8)]
-    script = "echo $0 >/tmp/$0; until [ $(ls /tmp | wc -l) = 8 ]; do sleep 0.02; done; echo $0"
+    poll = "sleep 0.02"  # the interval of the polls
+    script = "echo $0 >/tmp/$0; until [ $(ls /tmp | wc -l) = 8 ]; do %s; done; echo $0" % poll
     answers = in_threads(*[lambda n=n, c=c: c.exec_sync(container, "/bin/sh", "-c", script, "n%d" % n)
                            for n, c in enumerate(clients)])
     assert [a.stdout for a in answers] == [b"n%d\n" % n for n in range(8)]
