@@ -97,7 +97,8 @@ def test_a_background_process_that_holds_the_output_does_not_delay_the_answer(co
     begin = time.monotonic()
     answer = d.cri.exec_sync(container, "/bin/sh", "-c", "setsid sleep 98765 & echo started")
     assert answer.stdout == b"started\n" and time.monotonic() - begin < 20
-    assert running("98765") and d.cri.container(container).state == RUNNING
+    wait_until(lambda: running("98765"))
+    assert d.cri.container(container).state == RUNNING
     d.cri.stop_container(container)
     assert not running("98765")
 

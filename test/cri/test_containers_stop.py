@@ -19,8 +19,8 @@ from waiting import wait_until
 LISTENER = ["/bin/sh", "-c",
             "for s in TERM QUIT HUP INT USR1; do trap \"echo $s\" $s; done; echo ready; " + IDLE]
 # Starts processes that ignore signals and leave its session, and ends on SIGTERM.
-FORKING = ["/bin/sh", "-c", "setsid sh -c 'trap \"\" TERM HUP; sleep 100000' & trap 'exit 3' TERM; "
-           "echo ready; " + IDLE]
+FORKING = ["/bin/sh", "-c", "setsid sh -c 'trap \"\" TERM HUP; while :; do sleep 100000; done' & "
+           "trap 'exit 3' TERM; echo ready; " + IDLE]
 
 
 def in_cgroup(pid):
