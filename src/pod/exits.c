@@ -120,7 +120,9 @@ static void watch_free(struct exits *x, struct watch *w)
 	list_remove(&w->link);
 	pthread_mutex_unlock(&x->lock);
 	shared_unref(w->container);
-	mem_close_fd(&w->pidfd); /* epoll forgets it, too */
+	/* Closing it is not enough: a process that was just forked may have a copy. */
+	epoll_ctl(x->epoll, EPOLL_CTL_DEL, w->pidfd, NULL);
+	mem_close_fd(&w->pidfd);
 	free(w);
 }
 
