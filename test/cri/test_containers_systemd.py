@@ -2,7 +2,7 @@
 """
 test/cri/test_containers_systemd.py - containers of hawser-cri with the cgroup driver systemd
 
-How:   the machines that run tests have no systemd. A program in the place of crun notes its arguments and the
+How:   the machines that run tests have no systemd. A program that is used instead of crun notes its arguments and the
        configuration of the container. Then it calls crun without --systemd-cgroup, with the cgroup that systemd
        would have created for the scope: so everything after that is real.
 """
@@ -70,7 +70,8 @@ def cgroups_of(pid):
 
 
 @pytest.mark.parametrize("parent,slice,path", [
-    (SLICE, SLICE, SLICE_PATH), (SLICE_PATH, SLICE, SLICE_PATH), ("", "hawser-%s.slice", "/hawser.slice/hawser-%s.slice")])
+    (SLICE, SLICE, SLICE_PATH), (SLICE_PATH, SLICE, SLICE_PATH),
+    ("", "hawser-%s.slice", "/hawser.slice/hawser-%s.slice")])
 def test_crun_is_asked_for_a_scope_in_the_slice_of_the_pod(daemon, tmp_path, parent, slice, path):
     pod = daemon.cri.pod(handler="noting", linux={"cgroup_parent": parent})
     slice, path = (text % pod if "%s" in text else text for text in (slice, path))
