@@ -76,12 +76,15 @@ struct plugin_server {
 	char *program;
 	char *state_env; /* HAWSER_STATE=... */
 	char *lock_path;
-	pthread_mutex_t lock; /* of everything below */
+
+	pthread_mutex_t lock; /* held while a process starts */
 	int lock_fd;	      /* -1 until this process has the lock */
 	struct process *process;
 	struct file_id unusable; /* a program that did not become ready */
 	int64_t retry_at;	 /* when it is tried again */
-	struct map *counters;	 /* maps plugin="x",command="y" to struct counters */
+
+	pthread_mutex_t counters_lock; /* held for a few instructions: metrics are not to wait */
+	struct map *counters;	       /* maps plugin="x",command="y" to struct counters */
 };
 
 static bool same_file(struct file_id a, struct file_id b)
@@ -435,7 +438,7 @@ static void count_call(struct plugin_server *s, const struct hw_run *run, bool f
 
 	put_label(&labels, "plugin", basename(run->plugin));
 	put_label(&labels, "command", str_or(find_variable(run->env, "CNI_COMMAND"), ""));
-	pthread_mutex_lock(&s->lock);
+	pthread_mutex_lock(&s->counters_lock);
 	c = map_find(s->counters, labels.data);
 	if (!c && map_count(s->counters) == COUNTERS_MAX) {
 		buf_done(&labels);
@@ -450,7 +453,7 @@ static void count_call(struct plugin_server *s, const struct hw_run *run, bool f
 	}
 	histogram_add(&c->seconds, ns);
 	c->failed += failed;
-	pthread_mutex_unlock(&s->lock);
+	pthread_mutex_unlock(&s->counters_lock);
 }
 
 void plugin_server_format_metrics(struct plugin_server *s, struct buf *b)
@@ -460,7 +463,7 @@ void plugin_server_format_metrics(struct plugin_server *s, struct buf *b)
 	const char *labels;
 	void *found;
 
-	pthread_mutex_lock(&s->lock);
+	pthread_mutex_lock(&s->counters_lock);
 	buf_printf(b, "# HELP %s Duration of calls of CNI plugins.\n# TYPE %s histogram\n", seconds,
 		   seconds);
 	for (size_t i = 0; map_next(s->counters, &i, &labels, &found);)
@@ -470,7 +473,7 @@ void plugin_server_format_metrics(struct plugin_server *s, struct buf *b)
 	for (size_t i = 0; map_next(s->counters, &i, &labels, &found);)
 		buf_printf(b, "%s{%s} %" PRIu64 "\n", failed, labels,
 			   ((struct counters *)found)->failed);
-	pthread_mutex_unlock(&s->lock);
+	pthread_mutex_unlock(&s->counters_lock);
 }
 
 /* ---- struct hw_exec ---------------------------------------------------------------- */
@@ -574,6 +577,7 @@ struct plugin_server *plugin_server_new(const struct plugin_server_options *o)
 	s->state_env = str_printf("HAWSER_STATE=%s", o->state_dir);
 	s->lock_path = str_printf("%s/plugins.lock", o->state_dir);
 	pthread_mutex_init(&s->lock, NULL);
+	pthread_mutex_init(&s->counters_lock, NULL);
 	s->lock_fd = -1;
 	s->counters = map_new(free);
 	return s;
@@ -586,6 +590,7 @@ void plugin_server_free(struct plugin_server *s)
 	process_unref(s->process);
 	mem_close_fd(&s->lock_fd);
 	pthread_mutex_destroy(&s->lock);
+	pthread_mutex_destroy(&s->counters_lock);
 	map_free(s->counters);
 	hw_strings_free(&s->dirs);
 	free(s->program);

@@ -974,6 +974,28 @@ static void calls_are_counted(void **state)
 				   "\"ADD\"} 3\n");
 }
 
+/* The program does not become ready; meanwhile plugin_server_format_metrics() returns. */
+static void metrics_do_not_wait_for_serve(void **state)
+{
+	const struct place *p = *state;
+	AUTO(plugin_server_free) struct plugin_server *s = new_server(p);
+	struct running c = { s, p, "noop", { 0 } };
+	AUTO(buf_done) struct buf text = { 0 };
+	pid_t pid;
+
+	remove_program(p);
+	place_write(p, "bin/hawser-plugin",
+		    "#!/bin/sh\necho $$ >$0.new; mv $0.new $0.pid; exec sleep infinity\n", 0755);
+	start(&c);
+	pid = read_pid(p, "bin/hawser-plugin.pid");
+	plugin_server_format_metrics(s, &text);
+	assert_contains(text.data, "# TYPE hawser_plugin_calls_failed_total counter\n");
+	assert_int_equal(kill(pid, SIGKILL), 0); /* it has not timed out meanwhile */
+	join(&c);
+	AUTO(outcome_done) struct outcome out = c.out;
+	assert_ok(out.r, out.e);
+}
+
 #define SERVER_TEST(sentence, f)                                                                   \
 	{                                                                                          \
 		sentence, f, setup, place_teardown, NULL                                           \
@@ -1042,6 +1064,8 @@ int main(int argc, char **argv)
 		SERVER_TEST("plugin-server: many threads make calls at once", many_threads),
 		SERVER_TEST("plugin-server: calls are counted by plugin and command",
 			    calls_are_counted),
+		SERVER_TEST("plugin-server: metrics do not wait until serve is ready",
+			    metrics_do_not_wait_for_serve),
 	};
 
 	if (argc == ARGS)

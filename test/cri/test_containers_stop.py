@@ -2,6 +2,7 @@
 """
 test/cri/test_containers_stop.py - how containers of hawser-cri end: signals, grace, exit codes, out of memory
 """
+import ctypes
 import os
 import pathlib
 import signal
@@ -14,6 +15,8 @@ pytest.importorskip("google.protobuf", reason="python3-protobuf is not installed
 from containers import CONTAINER, EXITED, FOREVER, IDLE, NODE, POD, RUNNING, containers  # noqa: F401, a fixture
 from poddaemon import refused
 from waiting import wait_until
+
+SYS_PIDFD_GETFD = 438  # on every architecture
 
 # Prints the signals that it gets, and ends with none of them.
 LISTENER = ["/bin/sh", "-c",
@@ -226,3 +229,27 @@ def test_a_container_that_cannot_be_started_has_a_start_error(containers):
     assert code == "INTERNAL" and (status.state, status.reason, status.exit_code) == (EXITED, "StartError", 128)
     assert status.message and status.message in text and status.finished_at
     d.cri.remove_container(container)
+
+
+# ---- the monitor -----------------------------------------------------------------------------------
+
+def duplicate_pidfd(process, target):
+    """Duplicates the descriptor that a process has for another process, as a fork does for a moment."""
+    for file in pathlib.Path("/proc/%d/fdinfo" % process).iterdir():
+        if "Pid:\t%d\n" % target in file.read_text():
+            fd = ctypes.CDLL(None).syscall(SYS_PIDFD_GETFD, os.pidfd_open(process), int(file.name), 0)
+            assert fd >= 0
+            return fd
+    raise AssertionError("no descriptor of process %d" % target)
+
+
+def test_the_end_of_a_monitor_is_noticed_once_if_its_descriptor_has_a_duplicate(containers):
+    d = containers()
+    pod = d.cri.pod()
+    container = d.cri.run_container(pod)
+    fd = duplicate_pidfd(d.process.pid, d.monitor(container))
+    d.cri.stop_container(container)
+    d.cri.remove_container(container)
+    assert d.cri.run_to_end(pod, ["/bin/true"], name="next").exit_code == 0
+    os.close(fd)
+    assert d.process.poll() is None
