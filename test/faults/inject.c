@@ -19,6 +19,8 @@
  *        With --alone, all other processes are released as soon as the command
  *        has ended. A process whose call was to fail, and has not returned from
  *        it by then, gets ENOSYS.
+ *        With --fail-own only calls of the command's own program can fail, not
+ *        those of other programs that it executes.
  * Not:   the scenario decides which state is correct afterwards; see run.
  *
  * The report is one line that begins with the outcome:
@@ -41,6 +43,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/user.h>
@@ -94,6 +97,7 @@ struct inject {
 	int error; /* errno to inject; 0: the default, from syscall_errno() */
 	bool list;
 	bool alone;
+	bool fail_own;
 	long timeout_ms;
 	long linger_ms;
 	FILE *report;
@@ -328,10 +332,27 @@ static void list_call(const struct inject *in, const char *name, const char *pro
 	fprintf(in->report, "%6lu %6s %-16s %s\n", in->points, number, name, process);
 }
 
+static bool get_program(pid_t pid, struct stat *ret)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	return stat(path, ret) == 0;
+}
+
+/* Whether a tracee runs the program of the command. */
+static bool is_own(const struct inject *in, const struct tracee *t)
+{
+	struct stat own, its;
+
+	return get_program(in->root, &own) && get_program(t->pid, &its) &&
+	       own.st_dev == its.st_dev && own.st_ino == its.st_ino;
+}
+
 static void handle_syscall_entry(struct inject *in, struct tracee *t, uint64_t nr,
 				 const uint64_t args[6])
 {
-	int error = syscall_errno(nr, args);
+	int error = in->fail_own && !is_own(in, t) ? SYSCALL_CANNOT_FAIL : syscall_errno(nr, args);
 	const char *name = syscall_name(nr);
 	bool kills, fails;
 	char process[32];
@@ -546,6 +567,7 @@ static void __attribute__((noreturn)) usage(int status)
 		"  --kill N       kill COMMAND and its descendants before the Nth system call\n"
 		"  --fail N       make the Nth system call that can fail return an error\n"
 		"  --alone        kill only COMMAND; what it started lives on when it has ended\n"
+		"  --fail-own     calls of other programs that COMMAND executes cannot fail\n"
 		"  --errno E      use this errno (such as ENOSPC) instead of the call's default\n"
 		"  --list         print each system call: number for --kill, number for --fail,\n"
 		"                 name, process\n"
@@ -587,6 +609,7 @@ static void parse_options(struct inject *in, int argc, char **argv)
 		{ "kill", required_argument, NULL, 'k' },
 		{ "fail", required_argument, NULL, 'f' },
 		{ "alone", no_argument, NULL, 'a' },
+		{ "fail-own", no_argument, NULL, 'o' },
 		{ "errno", required_argument, NULL, 'e' },
 		{ "list", no_argument, NULL, 'l' },
 		{ "help", no_argument, NULL, 'h' },
@@ -606,6 +629,8 @@ static void parse_options(struct inject *in, int argc, char **argv)
 			set_mode(in, MODE_FAIL, optarg);
 		else if (c == 'a')
 			in->alone = true;
+		else if (c == 'o')
+			in->fail_own = true;
 		else if (c == 'l')
 			in->list = true;
 		else if (c == 't')
