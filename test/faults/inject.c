@@ -349,10 +349,30 @@ static bool is_own(const struct inject *in, const struct tracee *t)
 	       own.st_dev == its.st_dev && own.st_ino == its.st_ino;
 }
 
+/* A write of 1 to an eventfd cannot fail, so no program can do anything about it. */
+static bool is_eventfd(const struct tracee *t, uint64_t fd)
+{
+	char path[64], target[32];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", t->pid, (int)fd);
+	n = readlink(path, target, sizeof(target) - 1);
+	target[n > 0 ? n : 0] = '\0';
+	return strcmp(target, "anon_inode:[eventfd]") == 0;
+}
+
+static int errno_to_inject(const struct inject *in, const struct tracee *t, uint64_t nr,
+			   const uint64_t args[6])
+{
+	if ((in->fail_own && !is_own(in, t)) || (nr == SYS_write && is_eventfd(t, args[0])))
+		return SYSCALL_CANNOT_FAIL;
+	return syscall_errno(nr, args);
+}
+
 static void handle_syscall_entry(struct inject *in, struct tracee *t, uint64_t nr,
 				 const uint64_t args[6])
 {
-	int error = in->fail_own && !is_own(in, t) ? SYSCALL_CANNOT_FAIL : syscall_errno(nr, args);
+	int error = errno_to_inject(in, t, nr, args);
 	const char *name = syscall_name(nr);
 	bool kills, fails;
 	char process[32];
