@@ -140,7 +140,7 @@ static void load_row(struct pods *p, struct db_query *q)
 		r = container_spec_decode(db_text(q, COLUMN_SPEC), &spec, &e);
 	else
 		r = err_text(&e, -ENODATA, "its pod is not in the database");
-	c = container_new(p, db_text(q, COLUMN_ID), r == 0 ? pod : NULL, r == 0 ? spec : NULL);
+	c = container_new(p, db_text(q, COLUMN_ID), pod && pod->spec ? pod : NULL, spec);
 	if (r == 0)
 		r = fill(c, q, &e);
 	if (r < 0) {

@@ -277,8 +277,10 @@ static int cancel_one(struct container *c, unsigned flags, int64_t deadline, str
 
 static int kill_one(struct container *c, unsigned flags, int64_t deadline, struct hw_err *e)
 {
+	enum container_state state = container_get_state(c);
+
 	(void)flags;
-	if (!is_alive(container_get_state(c)))
+	if (!is_alive(state) && !(state == CONTAINER_LOST && c->pod))
 		return 0;
 	begin_stop(c, time_now()); /* a stop with a grace ends, too */
 	return container_kill(c, deadline, e);
@@ -291,7 +293,8 @@ static int remove_one(struct container *c, unsigned flags, int64_t deadline, str
 	r = object_begin(&c->o, deadline, e);
 	if (r != 0)
 		return r < 0 ? r : 0;
-	r = container_remove(c, flags, e);
+	/* a lost container ends with its pod */
+	r = container_remove(c, c->pod ? flags | PODS_FORCE : flags, e);
 	object_end(&c->o);
 	return r;
 }
