@@ -114,13 +114,16 @@ void exits_collect(struct container *c)
 
 /* ---- the thread --------------------------------------------------------------------- */
 
+/* A process that another thread is starting may have a copy of the descriptor until it executes its program:
+ * until then, epoll would still report it after it was closed here. */
 static void watch_free(struct exits *x, struct watch *w)
 {
 	pthread_mutex_lock(&x->lock);
 	list_remove(&w->link);
 	pthread_mutex_unlock(&x->lock);
 	shared_unref(w->container);
-	mem_close_fd(&w->pidfd); /* epoll forgets it, too */
+	epoll_ctl(x->epoll, EPOLL_CTL_DEL, w->pidfd, NULL);
+	mem_close_fd(&w->pidfd);
 	free(w);
 }
 
