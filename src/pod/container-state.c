@@ -266,6 +266,16 @@ enum container_state container_get_state(struct container *c)
 	return state;
 }
 
+bool container_is_starting(struct container *c)
+{
+	bool starting;
+
+	pthread_mutex_lock(&c->pods->write_lock);
+	starting = c->status.state == CONTAINER_CREATED && c->status.started_at;
+	pthread_mutex_unlock(&c->pods->write_lock);
+	return starting;
+}
+
 int container_state_delete(struct container *c, struct hw_err *e)
 {
 	struct pods *p = c->pods;
