@@ -114,13 +114,16 @@ void exits_collect(struct container *c)
 
 /* ---- the thread --------------------------------------------------------------------- */
 
+/* A child that was forked at this moment still has a copy of the descriptor. So epoll does not forget the
+ * descriptor when it is closed here, and would report a watch that no longer exists. */
 static void watch_free(struct exits *x, struct watch *w)
 {
+	(void)epoll_ctl(x->epoll, EPOLL_CTL_DEL, w->pidfd, NULL);
 	pthread_mutex_lock(&x->lock);
 	list_remove(&w->link);
 	pthread_mutex_unlock(&x->lock);
 	shared_unref(w->container);
-	mem_close_fd(&w->pidfd); /* epoll forgets it, too */
+	mem_close_fd(&w->pidfd);
 	free(w);
 }
 

@@ -2,6 +2,7 @@
 """
 test/cri/test_containers_stop.py - how containers of hawser-cri end: signals, grace, exit codes, out of memory
 """
+import ctypes
 import os
 import pathlib
 import signal
@@ -15,6 +16,7 @@ from containers import CONTAINER, EXITED, FOREVER, NODE, POD, RUNNING, container
 from poddaemon import refused
 from waiting import wait_until
 
+SYS_PIDFD_GETFD = 438
 # Prints the signals that it gets, and ends with none of them.
 LISTENER = ["/bin/sh", "-c", "for s in TERM QUIT HUP INT USR1; do trap \"echo $s\" $s; done; echo ready; "
             "while :; do sleep 0.05; done"]
@@ -226,3 +228,28 @@ def test_a_container_that_cannot_be_started_has_a_start_error(containers):
     assert code == "INTERNAL" and (status.state, status.reason, status.exit_code) == (EXITED, "StartError", 128)
     assert status.message and status.message in text and status.finished_at
     d.cri.remove_container(container)
+
+
+def copies_of_pidfds(process):
+    """Copies of the descriptors with which a process waits for other processes."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    own = os.pidfd_open(process)
+    names = {int(path.name): os.readlink(path) for path in pathlib.Path("/proc/%d/fd" % process).iterdir()}
+    copies = [libc.syscall(SYS_PIDFD_GETFD, own, fd, 0) for fd, name in names.items() if "pidfd" in name]
+    os.close(own)
+    assert copies and min(copies) >= 0, os.strerror(ctypes.get_errno())
+    return copies
+
+
+def test_copies_of_descriptors_in_other_processes_do_not_crash_the_daemon(containers):
+    """A child has such copies between fork and exec."""
+    daemon = containers()
+    pod = daemon.cri.pod()
+    all_of_them = [daemon.cri.run_server(pod, name="c%d" % n) for n in range(4)]
+    copies = copies_of_pidfds(daemon.process.pid)
+    for container in all_of_them:
+        daemon.cri.stop_container(container, grace=10)
+        daemon.cri.remove_container(container)
+    assert daemon.cri.ids() == [pod] and daemon.process.poll() is None
+    for fd in copies:
+        os.close(fd)
