@@ -36,6 +36,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/os/environment.h"
 #include "base/os/file.h"
 #include "base/os/helper.h"
 #include "base/os/pass-fd.h"
@@ -50,6 +51,36 @@
 #define TRIES	     3	   /* attempts of a call that does not start */
 #define LOCK_STEP_MS 10	   /* between checks whether the call was cancelled */
 #define COUNTERS_MAX 256   /* plugins and commands that are counted by name */
+
+/* The variables that plugins get. Others, such as credentials of registries, are not for them. */
+static const char *const plugin_variables[] = {
+	"CNI_*",
+	"PATH",
+	"HOME",
+	"LANG",
+	"TMPDIR",
+	"TZ",
+	"DBUS_SYSTEM_BUS_ADDRESS", /* for firewalld */
+	/* for servers that a plugin calls */
+	"http_proxy",
+	"HTTP_PROXY",
+	"https_proxy",
+	"HTTPS_PROXY",
+	"all_proxy",
+	"ALL_PROXY",
+	"no_proxy",
+	"NO_PROXY",
+	"RES_OPTIONS",
+	"LOCALDOMAIN",
+	"SSL_CERT_FILE",
+	"SSL_CERT_DIR",
+	/* Calico's plugin takes its settings from there, as far as its configuration has none */
+	"DATASTORE_TYPE",
+	"ETCD_*",
+	"K8S_*",
+	"KUBECONFIG",
+	"KUBERNETES_*",
+};
 
 /* A file on disk, whatever its path is by now. */
 struct file_id {
@@ -74,7 +105,8 @@ struct plugin_server {
 	struct hw_exec exec;
 	struct hw_strings dirs;
 	char *program;
-	char *state_env; /* HAWSER_STATE=... */
+	char *state_env;					 /* HAWSER_STATE=... */
+	const char *variables[ARRAY_SIZE(plugin_variables) + 2]; /* with state_env and NULL */
 	char *lock_path;
 
 	pthread_mutex_t lock; /* held while a process starts */
@@ -478,23 +510,6 @@ void plugin_server_format_metrics(struct plugin_server *s, struct buf *b)
 
 /* ---- struct hw_exec ---------------------------------------------------------------- */
 
-/* The strings are borrowed. */
-static const char **build_environment(const struct plugin_server *s, const char *const *env)
-{
-	const char **list;
-	size_t n = 0, len = strlen("HAWSER_STATE=");
-
-	while (env[n])
-		n++;
-	list = mem_new((n + 2) * sizeof(*list));
-	n = 0;
-	for (; *env; env++)
-		if (strncmp(*env, s->state_env, len) != 0)
-			list[n++] = *env;
-	list[n] = s->state_env;
-	return list;
-}
-
 /* Return: a process, to be released; NULL if plugins must be executed */
 static struct process *get_process(struct plugin_server *s)
 {
@@ -548,17 +563,17 @@ static int run_plugin(struct plugin_server *s, const struct hw_run *run, struct 
 static int server_run(void *ctx, const struct hw_run *run, struct hw_ran *ret_ran, struct hw_err *e)
 {
 	struct plugin_server *s = ctx;
-	autofree const char **env = build_environment(s, run->env);
+	autofree const char **env = environment_select(run->env, s->variables);
 	int64_t started = time_now();
-	struct hw_run with_state = *run;
+	struct hw_run selected = *run;
 	int r;
 
-	with_state.env = env;
+	selected.env = env;
 	r = wait_for_lock(s, run->cancel_fd > 0 ? run->cancel_fd : -1,
 			  run->deadline_ns ? run->deadline_ns : TIME_NEVER, e);
 	if (r == 0)
-		r = run_plugin(s, &with_state, ret_ran, e);
-	count_call(s, &with_state, r < 0 || ret_ran->status != 0, time_now() - started);
+		r = run_plugin(s, &selected, ret_ran, e);
+	count_call(s, &selected, r < 0 || ret_ran->status != 0, time_now() - started);
 	return r;
 }
 
@@ -575,6 +590,8 @@ struct plugin_server *plugin_server_new(const struct plugin_server_options *o)
 	strings_split(o->plugin_dirs, ':', &s->dirs);
 	s->program = str_copy(o->program);
 	s->state_env = str_printf("HAWSER_STATE=%s", o->state_dir);
+	memcpy(s->variables, plugin_variables, sizeof(plugin_variables));
+	s->variables[ARRAY_SIZE(plugin_variables)] = s->state_env;
 	s->lock_path = str_printf("%s/plugins.lock", o->state_dir);
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_mutex_init(&s->counters_lock, NULL);
