@@ -176,7 +176,7 @@ int node_wait(struct node *n, bool (*is_settled)(struct node *n), struct hw_err 
 	while (!is_settled(n)) {
 		if (time_has_passed(deadline))
 			return err_text(e, -ETIMEDOUT, "not recovered in time");
-		time_sleep(POLL_MS);
+		time_sleep(POLL_MS); /* the interval of polling */
 	}
 	return 0;
 }
