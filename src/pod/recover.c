@@ -46,6 +46,10 @@ static int adopt(struct container *c, struct hw_err *e)
 	AUTO(monitor_done) struct monitor m = { .pidfd = -1 };
 	int r;
 
+	r = exec_sweep(bundle, c->o.id, e);
+	if (r < 0 && r != -ENOENT)
+		log_event(LOG_WARN, "commands of an earlier daemon not ended", "container", c->o.id,
+			  "error", e->msg, NULL);
 	r = monitor_adopt(bundle, &m, e);
 	if (r < 0)
 		return r;

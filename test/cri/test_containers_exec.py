@@ -125,6 +125,19 @@ def test_the_deadline_of_the_call_ends_the_command(containers):
     wait_until(lambda: not running("98765"))
 
 
+def test_commands_of_a_killed_daemon_are_ended_by_the_next_one(containers):
+    daemon = containers()
+    cri = daemon.cri
+    container = cri.run_server(cri.pod())
+    call = cri.start("ExecSync", container_id=container, cmd=["/bin/sh", "-c", "sleep 7654 & wait"])
+    wait_until(lambda: running("7654") and list(daemon.bundle(container).glob("exec.*/pid")), daemon.log)
+    daemon.restart()
+    call.cancel()
+    wait_until(lambda: not running("7654"), daemon.log)
+    assert not list(daemon.bundle(container).glob("exec.*"))
+    assert daemon.cri.sh(container, "echo hello") == "hello\n"
+
+
 def test_commands_in_a_container_run_at_the_same_time(containers):
     d = containers()
     container = d.cri.run_container(d.cri.pod())

@@ -418,6 +418,36 @@ static void handle_syscall_stop(struct inject *in, struct tracee *t)
 		tracee_resume(in, t, 0);
 }
 
+/* ---- new processes --------------------------------------------------------------- */
+
+static bool is_traced(pid_t pid)
+{
+	char path[64], line[256];
+	long tracer = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f))
+		if (strncmp(line, "TracerPid:", 10) == 0)
+			tracer = strtol(line + 10, NULL, 10);
+	if (f)
+		fclose(f);
+	return tracer == getpid();
+}
+
+/* A new process must be known before it stops for the first time: without any known process this program ends, and
+ * kills what is still traced. */
+static void handle_new_process(struct inject *in, struct tracee *t)
+{
+	unsigned long pid = 0;
+
+	if (ptrace(PTRACE_GETEVENTMSG, t->pid, NULL, &pid) == 0 && !tracee_find(in, (pid_t)pid) &&
+	    is_traced((pid_t)pid))
+		tracee_add(in, (pid_t)pid, true);
+	tracee_resume(in, t, 0);
+}
+
 /* ---- the loop ------------------------------------------------------------- */
 
 static void handle_stop(struct inject *in, struct tracee *t, int status)
@@ -428,6 +458,9 @@ static void handle_stop(struct inject *in, struct tracee *t, int status)
 		handle_syscall_stop(in, t);
 	else if (event == PTRACE_EVENT_EXEC)
 		handle_exec(in, t);
+	else if (event == PTRACE_EVENT_FORK || event == PTRACE_EVENT_VFORK ||
+		 event == PTRACE_EVENT_CLONE)
+		handle_new_process(in, t);
 	else if (event == PTRACE_EVENT_STOP && sig != SIGTRAP) /* stopped by SIGSTOP or similar */
 		ptrace(PTRACE_LISTEN, t->pid, NULL, NULL);
 	else if (event || (sig == SIGTRAP && remove_entry_breakpoint(t)))
