@@ -8,6 +8,7 @@
  *	remove	deletes the namespace, not timed
  *
  * How:   the plugins run in the network namespace of this process, which stands for the host.
+ * Rules: for bench-probe, `bench-probe setup` must have run there.
  */
 #include "cri.h"
 
@@ -176,15 +177,10 @@ static int64_t probe_del(const struct side *side, struct rpc_client *client, str
 	return probe(side, "del", op, netns);
 }
 
-static void set_up_probe(struct side *side)
-{
-	run_program((const char *const[]){ side->target, "setup", NULL });
-}
-
 static const struct step probe_steps[] = {
 	{ "run", probe_add },  { "run-pause", probe_add },
 	{ "stop", probe_del }, { "remove", remove_netns },
 	{ NULL, NULL },
 };
 
-const struct side_kind kind_probe = { .name = "probe", .steps = probe_steps, .open = set_up_probe };
+const struct side_kind kind_probe = { .name = "probe", .steps = probe_steps };

@@ -38,10 +38,18 @@ def proportional(pid):
     return rollup(pid).get("Pss", 0)
 
 
+def program(pid):
+    try:
+        return os.readlink(f"/proc/{pid}/exe")
+    except OSError:
+        return None
+
+
 def of_others(known, measure=private):
-    """The memory of all processes of the sandbox, except those known and this one."""
-    pids = {int(path.name) for path in pathlib.Path("/proc").glob("[0-9]*")}
-    return sum(measure(pid) for pid in pids - set(known) - {os.getpid()})
+    """The memory of all processes of the sandbox, except this one and those that run the programs of known ones."""
+    programs = {program(pid) for pid in (*known, os.getpid())}
+    pids = (int(path.name) for path in pathlib.Path("/proc").glob("[0-9]*"))
+    return sum(measure(pid) for pid in pids if program(pid) not in programs)
 
 
 def children(pid):
@@ -54,13 +62,6 @@ def children(pid):
 
 def descendants(pid):
     return [one for child in children(pid) for one in (child, *descendants(child))]
-
-
-def program(pid):
-    try:
-        return os.readlink(f"/proc/{pid}/exe")
-    except OSError:
-        return None
 
 
 def total(pid):
