@@ -13,6 +13,7 @@
 #ifndef CLI_HAWSER_HAWSER_H
 #define CLI_HAWSER_HAWSER_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -23,13 +24,18 @@
 #include "base/json/value.h"
 #include "cli/command.h"
 
-struct Runtime__V1__ImageStatusResponse; /* api/cri-v1.pb-c.h */
+/* api/cri-v1.pb-c.h */
+struct Runtime__V1__ContainerFilter;
+struct Runtime__V1__ImageStatusResponse;
+struct Runtime__V1__ListContainersResponse;
+struct Runtime__V1__ListPodSandboxResponse;
 
 /* Where an error comes from; the hint depends on it. */
 enum error_source {
 	ERROR_CALL,	   /* a call failed, or hawser itself failed */
 	ERROR_CONNECT,	   /* connecting to the runtime failed */
 	ERROR_UNSUPPORTED, /* the runtime does not support hawser.v1 */
+	ERROR_USAGE,	   /* the command line is wrong */
 };
 
 struct cli {
@@ -42,16 +48,23 @@ struct cli {
 	const char *socket; /* path, from --runtime */
 	struct rpc_client *client;
 	enum error_source error_source;
+	int expected; /* seconds that the next call takes by itself; its default timeout is longer */
 };
 
-extern const struct command pull_command, images_command, rmi_command, inspect_command,
-	history_command, verify_command, recover_command, load_command, save_command, info_command,
-	version_command;
+/* Exit status after an error in the command line. */
+#define USAGE_STATUS 2
+
+extern const struct command start_command, stop_command, kill_command, pull_command, images_command,
+	rmi_command, inspect_command, history_command, verify_command, recover_command,
+	load_command, save_command, info_command, version_command;
 
 /* ---- runtime.c: calls -------------------------------------------------------- */
 
-/* Get the path from "unix:/path", "unix:///path" or "/path"; *ret_path points into @runtime. */
-int runtime_socket(const char *runtime, const char **ret_path, struct hw_err *e);
+void runtime_disconnect(struct cli *cli);
+/* Prepare for calls that complete a word: the shell waits for at most two seconds. */
+int runtime_complete(struct cli *cli, struct hw_err *e);
+/* Set .socket from "unix:/path", "unix:///path" or "/path" in .runtime. */
+int runtime_socket(struct cli *cli, struct hw_err *e);
 int runtime_connect(struct cli *cli, struct hw_err *e); /* does nothing if already connected */
 int64_t runtime_deadline(const struct cli *cli);	/* for a call that starts now */
 /* Call a method of CRI. @ret_answer is the address of a pointer to the method's response type. */
@@ -75,11 +88,40 @@ bool is_unimplemented(const struct hw_err *e); /* true if the runtime does not s
 int image_status(struct cli *cli, const char *image, bool verbose,
 		 struct Runtime__V1__ImageStatusResponse **ret, struct hw_err *e);
 
+/* ---- find.c: pods and containers ------------------------------------------------ */
+
+/* Find a pod or a container by ID, name or prefix of an ID, or as NAMESPACE/NAME or POD/NAME.
+ * Return: 0; an error with STATUS_NOT_FOUND, or STATUS_INVALID_ARGUMENT if @word is ambiguous */
+int find_pod(struct cli *cli, const char *word, char **ret_id, struct hw_err *e);
+int find_container(struct cli *cli, const char *word, char **ret_id, struct hw_err *e);
+int list_pods(struct cli *cli, struct Runtime__V1__ListPodSandboxResponse **ret, struct hw_err *e);
+int list_containers(struct cli *cli, struct Runtime__V1__ContainerFilter *filter,
+		    struct Runtime__V1__ListContainersResponse **ret, struct hw_err *e);
+/* @word: the container as the user gave it, for errors */
+typedef int container_action(struct cli *cli, const char *word, const char *id, struct hw_err *e);
+/* Find each container and call @act with it. If one fails, the others still follow. The words of those
+ * that succeeded are printed; with --json, their IDs, in an object with the key @done. */
+int each_container(struct cli *cli, char **words, const char *done, container_action *act,
+		   struct hw_err *e);
+int complete_pods(struct cli *cli, const char *word, struct hw_strings *words, struct hw_err *e);
+int complete_containers(struct cli *cli, const char *word, struct hw_strings *words,
+			struct hw_err *e);
+
+/* ---- start.c, stop.c: calls ------------------------------------------------------ */
+
+int container_start(struct cli *cli, const char *word, const char *id, struct hw_err *e);
+/* @grace: seconds until SIGKILL is sent */
+int container_stop(struct cli *cli, const char *word, const char *id, int grace, struct hw_err *e);
+
 /* ---- images.c: completion ---------------------------------------------------- */
 
 int complete_images(struct cli *cli, const char *word, struct hw_strings *words, struct hw_err *e);
 
 /* ---- output.c: errors and results -------------------------------------------- */
+
+/* Set an error in the command line that the tables of options cannot find. Its exit status is USAGE_STATUS. */
+#define usage_error(cli, e, ...)                                                                   \
+	((cli)->error_source = ERROR_USAGE, err_text((e), -EINVAL, __VA_ARGS__))
 
 void report_error(const struct cli *cli, const struct hw_err *e);
 void report_usage_error(const struct cli *cli, const char *msg, const char *hint);

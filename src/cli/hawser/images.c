@@ -39,8 +39,7 @@ static const struct table_column columns[] = {
 	{ "AGE", .right = true }, { "USER" }, { "PINNED" },
 };
 
-#define COLUMNS_SHORT	   3
-#define COMPLETION_TIMEOUT 2 /* seconds */
+#define COLUMNS_SHORT 3
 
 struct row {
 	char *name;
@@ -200,7 +199,6 @@ static int run_images(struct cli *cli, char **args, struct hw_err *e)
 	return 0;
 }
 
-/* Adds the names of all images; the shell waits for at most COMPLETION_TIMEOUT. */
 int complete_images(struct cli *cli, const char *word, struct hw_strings *words, struct hw_err *e)
 {
 	AUTO(api_free) Runtime__V1__ListImagesResponse *list = NULL;
@@ -208,8 +206,7 @@ int complete_images(struct cli *cli, const char *word, struct hw_strings *words,
 	int r;
 
 	(void)word;
-	cli->timeout = COMPLETION_TIMEOUT;
-	r = runtime_socket(cli->runtime, &cli->socket, e);
+	r = runtime_complete(cli, e);
 	if (r == 0)
 		r = list_images(cli, NULL, &list, &rows, e);
 	for (size_t i = 0; i < rows.n; i++) {
@@ -218,7 +215,6 @@ int complete_images(struct cli *cli, const char *word, struct hw_strings *words,
 		if (*name)
 			strings_add(words, name);
 	}
-	rpc_client_close(cli->client);
 	return r;
 }
 

@@ -105,22 +105,21 @@ static int prompt_for_password(const char *username, char **ret, struct hw_err *
 }
 
 /* Gets the credentials from the options. Prompts for the password if the options have none. */
-static int get_creds(struct creds *ret, struct hw_err *e)
+static int get_creds(struct cli *cli, struct creds *ret, struct hw_err *e)
 {
 	const char *colon = given.creds ? strchr(given.creds, ':') : NULL;
 	int r = 0;
 
 	*ret = (struct creds){ 0 };
 	if (!given.creds && given.password_stdin)
-		return err_text(e, -EINVAL, "--password-stdin requires --creds USER");
+		return usage_error(cli, e, "--password-stdin requires --creds USER");
 	if (!given.creds)
 		return 0;
 	if (colon == given.creds || !*given.creds)
-		return err_text(e, -EINVAL,
-				"invalid value for --creds: want USER or USER:PASSWORD");
+		return usage_error(cli, e, "invalid value for --creds: want USER or USER:PASSWORD");
 	if (colon && given.password_stdin)
-		return err_text(e, -EINVAL,
-				"--password-stdin conflicts with the password in --creds");
+		return usage_error(cli, e,
+				   "--password-stdin conflicts with the password in --creds");
 	ret->username = colon ? str_ncopy(given.creds, (size_t)(colon - given.creds))
 			      : str_copy(given.creds);
 	if (colon)
@@ -253,7 +252,7 @@ static int run_pull(struct cli *cli, char **args, struct hw_err *e)
 	autofree char *id = NULL, *ref = NULL, *line = NULL;
 	int r;
 
-	r = get_creds(&creds, e);
+	r = get_creds(cli, &creds, e);
 	if (r < 0)
 		return r;
 	r = pull_hawser(cli, args[0], &creds, &id, &ref, e);
