@@ -77,6 +77,13 @@ def test_nothing_is_left_of_a_container_that_could_not_be_started(node):
     assert node.pods() == [] and not (LOGS / "job").exists()
 
 
+def test_nothing_is_left_of_a_pod_that_could_not_be_created(node):
+    node.run("run", "-d", "--name", "first", "-p", "8081:80", IMAGE)
+    status, text, errors = node.hawser("run", "--name", "second", "-p", "8081:80", IMAGE)
+    assert (status, text) == (125, "") and 'hawser: create pod "second": ' in errors and "8081" in errors
+    assert len(node.pods()) == 1 and not (LOGS / "second").exists()
+
+
 def test_ctrl_c_stops_the_container(node):
     terminal = node.terminal("run", "--rm", "--name", "web", IMAGE, *SERVER)
     terminal.wait_for("ready")
