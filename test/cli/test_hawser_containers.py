@@ -78,6 +78,7 @@ def test_exec_ends_with_125_if_the_command_did_not_run(node):
     assert (status, text) == (125, "") and errors.startswith('hawser: container "none": not found\nhint: ')
     status, text, errors = node.hawser("exec", "web", "true")
     assert (status, text) == (125, "") and errors.startswith('hawser: run true in container "web": ')
+    assert errors.endswith('\nhint: run "hawser ps" for a list of the containers that run\n'), errors
     assert node.hawser("exec", "web")[0] == 2
     assert node.cri.container(container).state != EXITED
 
@@ -141,6 +142,7 @@ def test_start_runs_a_created_container_once(node):
     node.run("kill", "web")
     status, _, errors = node.hawser("start", "web")
     assert status == 1 and errors.startswith('hawser: start container "web": ')
+    assert errors.endswith("\nhint: a container runs only once: remove it, and create another one\n"), errors
 
 
 def test_wait_prints_exit_codes_in_the_order_of_the_arguments(node):
