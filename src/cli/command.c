@@ -6,6 +6,8 @@
  *        program is the command. Then all words are parsed with the options of the
  *        program and those of the command, so that both may come before or after it.
  *        Only an option of the command whose value is a separate word must come after.
+ *        In a command that runs its arguments, as in "exec NAME ls -l", options end at the
+ *        first argument.
  */
 #include "cli/command.h"
 
@@ -127,6 +129,12 @@ static void remove_words(char **words, size_t n)
 		words++;
 }
 
+/* Return: how many words that are no options may come before the end of the options */
+static size_t max_words(const struct line *l)
+{
+	return l->command && l->command->runs_words ? 1 : SIZE_MAX;
+}
+
 static struct line find_parts(const struct program *p, char **words)
 {
 	struct line l = { .words = words, .tables = { p->options, standard_options } };
@@ -157,7 +165,7 @@ static int fail_usage(const struct program *p, const struct cli *cli, const stru
 		  : str_printf("run \"%s help\" for a list of options", p->name);
 
 	p->report_usage_error(cli, why, hint);
-	return EXIT_FAILURE;
+	return p->usage_status;
 }
 
 /* Finds a command whose name is similar to @word or has it as the second word. Return: its name or NULL */
@@ -216,7 +224,7 @@ static int fail_unknown_command(const struct program *p, const struct cli *cli, 
 	buf_printf(&hint, " \"%s help\" for a list of commands", p->name);
 	msg = str_printf("unknown command \"%s\"", name);
 	p->report_usage_error(cli, msg, hint.data);
-	return EXIT_FAILURE;
+	return p->usage_status;
 }
 
 /* ---- run ------------------------------------------------------------------------- */
@@ -245,7 +253,7 @@ static int parse_and_run(const struct program *p, struct cli *cli, char **words)
 		memcpy(unknown, words + l.first, sizeof(unknown));
 		words[l.first] = NULL;
 	}
-	n = options_read(l.tables, words, l.first, NULL, &e);
+	n = options_read(l.tables, words, l.first, max_words(&l), NULL, &e);
 	if (n < 0)
 		return fail_usage(p, cli, l.command, e.msg);
 	if (unknown[0])
@@ -259,7 +267,7 @@ static int parse_and_run(const struct program *p, struct cli *cli, char **words)
 			print_help(p, stdout);
 	} else if (!l.command) {
 		print_help(p, stderr);
-		return EXIT_FAILURE;
+		return p->usage_status;
 	} else {
 		return check_and_run(p, cli, l.command, n, words);
 	}
@@ -330,7 +338,7 @@ static void find_completions(const struct program *p, struct cli *cli, const str
 		strings_split(pending->value, '|', words);
 	} else if (pending) {
 		add_values(p, cli, pending->value, word, words);
-	} else if (word[0] == '-') {
+	} else if (word[0] == '-' && (size_t)n < max_words(l)) {
 		for (const struct option_entry *const *t = l->tables; *t; t++)
 			for (const struct option_entry *o = *t; o->name; o++) {
 				autofree char *option = str_printf("--%s", o->name);
@@ -388,7 +396,7 @@ static int print_completions(const struct program *p, struct cli *cli, char **wo
 		words[last] = NULL;
 	}
 	l = find_parts(p, words);
-	n = options_read(l.tables, words, l.first, &pending, &ignored);
+	n = options_read(l.tables, words, l.first, max_words(&l), &pending, &ignored);
 	if (n < 0)
 		return EXIT_FAILURE;
 	if (!value || pending)

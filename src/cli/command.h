@@ -27,10 +27,12 @@ struct command {
 	const char *args;	/* names of the arguments: "IMAGE [FILE]", "NAME..." or "" */
 	int min_args, max_args; /* max_args -1: no limit */
 	bool is_long;		/* has a longer default timeout, in programs with such a default */
+	bool runs_words;	/* runs its arguments: the options end at the first of them */
 	const char *summary;	/* one line for the list of commands: "remove images" */
 	const char *help;	/* details and examples, printed after the summary */
 	const struct option_entry *options; /* or NULL */
-	/* @args: the arguments after the command, and then NULL; their number is checked */
+	/* @args: the arguments after the command, and then NULL; their number is checked. Return: 0 or
+	 * more: what it means is up to the program; a negative errno */
 	int (*run)(struct cli *cli, char **args, struct hw_err *e);
 };
 
@@ -52,6 +54,7 @@ struct program {
 	const struct option_entry *options;    /* of all commands, except --help and --version */
 	const struct completion *completions; /* .name NULL at the end; FILE and DIR are built in */
 	bool ignores_extra_args;	      /* prints a message about each, and continues */
+	int usage_status;		      /* exit status after an error in the command line */
 	/* Print an error in the command line. */
 	void (*report_usage_error)(const struct cli *cli, const char *msg, const char *hint);
 	/* Run the command and report its error. Return: the exit status */

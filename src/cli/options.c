@@ -116,7 +116,7 @@ static int fail_choice(const struct option_entry *entry, const char *text, struc
 
 static int set_variable(const struct option_entry *entry, const char *text, struct hw_err *e)
 {
-	long long seconds;
+	long long n;
 	int choice;
 
 	if (entry->flag) {
@@ -126,12 +126,18 @@ static int set_variable(const struct option_entry *entry, const char *text, stru
 	} else if (entry->texts) {
 		strings_add(entry->texts, text);
 	} else if (entry->seconds) {
-		if (!str_to_int64(text, 0, SECONDS_MAX, &seconds))
+		if (!str_to_int64(text, 0, SECONDS_MAX, &n))
 			return err_text(e, -EINVAL,
 					"invalid value \"%s\" for --%s: want a number of seconds "
 					"from 0 to %d",
 					text, entry->name, SECONDS_MAX);
-		*entry->seconds = (int)seconds;
+		*entry->seconds = (int)n;
+	} else if (entry->number) {
+		if (!str_to_int64(text, 0, INT_MAX, &n))
+			return err_text(e, -EINVAL,
+					"invalid value \"%s\" for --%s: want a number from 0 to %d",
+					text, entry->name, INT_MAX);
+		*entry->number = (int)n;
 	} else {
 		assert(entry->choice && entry->value);
 		choice = find_choice(entry->value, text);
@@ -232,10 +238,10 @@ static bool is_option(const char *word)
 }
 
 int options_read(const struct option_entry *const *tables, char **argv, size_t split,
-		 const struct option_entry **ret_pending, struct hw_err *e)
+		 size_t max_words, const struct option_entry **ret_pending, struct hw_err *e)
 {
 	struct reader in = { tables, argv, argv + split, .ret_pending = ret_pending };
-	bool only_words = false;
+	bool only_words = false, ended = false; /* by "--" */
 	int n = 0, r;
 
 	if (ret_pending)
@@ -243,10 +249,14 @@ int options_read(const struct option_entry *const *tables, char **argv, size_t s
 	while (*in.next) {
 		char *word = *in.next++;
 
-		if (only_words || !is_option(word)) {
+		/* "exec NAME -- ls -l" means the same as "exec NAME ls -l" */
+		if (only_words && !ended && (size_t)n == max_words && str_equal(word, "--")) {
+			ended = true;
+		} else if (only_words || !is_option(word)) {
 			argv[n++] = word;
+			only_words |= (size_t)n >= max_words;
 		} else if (str_equal(word, "--")) {
-			only_words = true;
+			only_words = ended = true;
 		} else {
 			r = word[1] == '-' ? read_long(&in, word, e) : read_letters(&in, word, e);
 			if (r < 0)

@@ -36,6 +36,7 @@ struct option_entry {
 	const char **text;
 	struct hw_strings *texts; /* the option may be repeated */
 	int *seconds;		  /* 0 or more */
+	int *number;		  /* 0 or more */
 	int *choice;		  /* .value is "oci|docker": 1 for oci, 2 for docker */
 };
 
@@ -44,11 +45,12 @@ struct option_entry {
  * other words may be mixed; after "--" there are no options. A long option may be shortened if it is
  * unambiguous. @tables is a list of tables that ends with NULL. An option before argv[@split] does not
  * take this word as its value. If @ret_pending is not NULL, an option at the end without its value is
- * stored there, or NULL, and is not an error.
+ * stored there, or NULL, and is not an error. After @max_words other words there are no options, and a
+ * "--" that follows them is removed; SIZE_MAX: options may come after any number of words.
  * Return: the number of words that remain in @argv, or -EINVAL
  */
 int options_read(const struct option_entry *const *tables, char **argv, size_t split,
-		 const struct option_entry **ret_pending, struct hw_err *e);
+		 size_t max_words, const struct option_entry **ret_pending, struct hw_err *e);
 /* Return: the index of the first word in @argv that is neither an option nor the value of an option in
  * @tables. An option that is not in the tables is taken for a flag. No word after "--" is an
  * option. */

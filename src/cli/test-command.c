@@ -84,7 +84,19 @@ static const struct command check = {
 	.run = run_any,
 };
 
-static const struct command *const commands[] = { &pull, &rm, &check, NULL };
+static const struct command run_words = {
+	.name = "run",
+	.args = "IMAGE [WORD...]",
+	.min_args = 1,
+	.max_args = -1,
+	.runs_words = true,
+	.summary = "run a program",
+	.help = "Few details.\n",
+	.options = rm_options,
+	.run = run_any,
+};
+
+static const struct command *const commands[] = { &pull, &run_words, &rm, &check, NULL };
 
 static int find_images(struct cli *c, const char *word, struct hw_strings *words, struct hw_err *e)
 {
@@ -136,6 +148,7 @@ static const struct program program = {
 	.commands = commands,
 	.options = program_options,
 	.completions = completions,
+	.usage_status = 2,
 	.report_usage_error = report,
 	.run = run_command,
 };
@@ -187,7 +200,7 @@ static void assert_runs(const char *line, const struct command *expected, const 
 
 static void assert_usage_error(const char *line, const char *expected)
 {
-	assert_int_equal(run(&program, line), 1);
+	assert_int_equal(run(&program, line), 2);
 	assert_null(cli.ran);
 	assert_string_equal(cli.seen.data, expected);
 	assert_string_equal(output, "");
@@ -205,6 +218,20 @@ static void test_commands(void **state)
 	assert_string_equal(given.socket, "pull");
 	assert_true(given.json);
 	assert_false(given.force);
+}
+
+static void test_options_end_at_the_first_argument(void **state)
+{
+	(void)state;
+	assert_runs("ship -f run a -f --json b", &run_words, "<a><-f><--json><b>");
+	assert_true(given.force);
+	assert_false(given.json);
+	assert_runs("ship run --json a", &run_words, "<a>");
+	assert_true(given.json);
+	/* one "--" is removed */
+	assert_runs("ship run a -- -f -- b", &run_words, "<a><-f><--><b>");
+	assert_runs("ship run -- a -- b", &run_words, "<a><--><b>");
+	assert_runs("ship run a b -- c", &run_words, "<a><b><--><c>");
 }
 
 static void test_options(void **state)
@@ -281,7 +308,8 @@ static void test_help(void **state)
 	static const char all[] =
 		"usage: ship [OPTIONS] COMMAND [ARGUMENTS]\n\nDoes things.\n\n"
 		"commands:\n"
-		"  pull IMAGE                pull an image\n\n"
+		"  pull IMAGE                pull an image\n"
+		"  run IMAGE [WORD...]       run a program\n\n"
 		"images:\n"
 		"  image rm IMAGE...         remove images\n"
 		"  image check [CRATE]       check a file\n\n"
@@ -300,7 +328,7 @@ static void test_help(void **state)
 		assert_int_equal(run(&program, lines[i]), 0);
 		assert_string_equal(output, all);
 	}
-	assert_int_equal(run(&program, "ship"), 1);
+	assert_int_equal(run(&program, "ship"), 2);
 	assert_string_equal(output, "");
 	assert_string_equal(errors, all);
 }
@@ -338,10 +366,10 @@ static void test_completion(void **state)
 	static const struct {
 		const char *line, *expected;
 	} cases[] = {
-		{ "", "pull\nimage\nhelp\n" },
+		{ "", "pull\nrun\nimage\nhelp\n" },
 		{ "p", "pull\n" },
 		{ "image ", "rm\ncheck\n" },
-		{ "help ", "pull\nimage\n" },
+		{ "help ", "pull\nrun\nimage\n" },
 		{ "help image c", "check\n" },
 		{ "help pull ", "" },
 		{ "-s x pull b", "busybox:1\n" },
@@ -368,6 +396,8 @@ static void test_completion(void **state)
 		{ "pull -=", "" },
 		{ "pull -", "--socket\n--json\n--help\n--version\n" },
 		{ "pull --bogus ", "" },
+		{ "run a -", "" },
+		{ "run --fo", "--force\n--format\n" },
 		{ "bogus x ", "" },
 	};
 
@@ -379,7 +409,7 @@ static void test_completion(void **state)
 		assert_string_equal(output, cases[i].expected);
 	}
 	run(&program, "ship __complete");
-	assert_string_equal(output, "pull\nimage\nhelp\n");
+	assert_string_equal(output, "pull\nrun\nimage\nhelp\n");
 }
 
 #define TEST(name, function)                                                                       \
@@ -392,6 +422,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST("command: a command is found by one word, two words or its alias",
 		     test_commands),
+		TEST("command: the first argument of a command that runs its arguments ends the "
+		     "options",
+		     test_options_end_at_the_first_argument),
 		TEST("command: options are accepted before and after the command", test_options),
 		TEST("command: a wrong number of arguments is refused or, if wanted, ignored",
 		     test_argument_count),

@@ -21,7 +21,7 @@ static struct {
 	bool quiet, all;
 	const char *output;
 	struct hw_strings names;
-	int timeout, format;
+	int timeout, format, depth;
 } given;
 
 static const struct option_entry common[] = {
@@ -35,6 +35,7 @@ static const struct option_entry own[] = {
 	{ "name", 0, "NAME", "what", .texts = &given.names },
 	{ "names-only", 'a', .help = "names", .flag = &given.all },
 	{ "format", 0, "oci|docker|tar", "which", .choice = &given.format },
+	{ "depth", 0, "N", "how far", .number = &given.depth },
 	{ 0 },
 };
 
@@ -63,7 +64,7 @@ static int read_line(const char *line, const struct option_entry **ret_pending, 
 	strings_split(line, ' ', &list);
 	for (size_t i = 0; i < list.n; i++)
 		argv[i] = list.v[i];
-	n = options_read(tables, argv, 0, ret_pending, &e);
+	n = options_read(tables, argv, 0, SIZE_MAX, ret_pending, &e);
 	words[0] = '\0';
 	for (int i = 0; i < n; i++)
 		snprintf(words + strlen(words), sizeof(words) - strlen(words), "%s%s", i ? " " : "",
@@ -88,7 +89,7 @@ static void test_all_types(void **state)
 			    (char *)"--format", (char *)"docker", (char *)"more");
 
 	(void)state;
-	assert_int_equal(options_read(tables, argv, 0, NULL, &e), 2);
+	assert_int_equal(options_read(tables, argv, 0, SIZE_MAX, NULL, &e), 2);
 	assert_string_equal(argv[0], "word");
 	assert_string_equal(argv[1], "more");
 	assert_null(argv[2]);
@@ -155,6 +156,10 @@ static void test_invalid_values(void **state)
 		assert_error(line, msg);
 	}
 	assert_int_equal(read_line("--timeout 2147483", NULL, NULL), 0);
+	assert_int_equal(read_line("--depth 2147483647", NULL, NULL), 0);
+	assert_int_equal(given.depth, 2147483647);
+	assert_error("--depth all",
+		     "invalid value \"all\" for --depth: want a number from 0 to 2147483647");
 	assert_error("--format zip", "invalid value \"zip\" for --format: want oci, docker or tar");
 	assert_error("--format oci|docker",
 		     "invalid value \"oci|docker\" for --format: want oci, docker or tar");
@@ -189,9 +194,9 @@ static void test_split(void **state)
 	const struct option_entry *pending;
 
 	(void)state;
-	assert_int_equal(options_read(tables, argv, 1, &pending, &e), -EINVAL);
+	assert_int_equal(options_read(tables, argv, 1, SIZE_MAX, &pending, &e), -EINVAL);
 	assert_string_equal(e.msg, "option -o requires a value");
-	assert_int_equal(options_read(tables, argv, 2, &pending, &e), 0);
+	assert_int_equal(options_read(tables, argv, 2, SIZE_MAX, &pending, &e), 0);
 	assert_string_equal(given.output, "word");
 }
 
@@ -242,7 +247,8 @@ static void test_help(void **state)
 	assert_string_equal(text, "  -o, --output FILE                 where\n"
 				  "      --name NAME                   what\n"
 				  "  -a, --names-only                  names\n"
-				  "      --format oci|docker|tar       which\n");
+				  "      --format oci|docker|tar       which\n"
+				  "      --depth N                     how far\n");
 	free(text);
 }
 

@@ -67,7 +67,7 @@ def manual(program):
 def test_help(program):
     status, text, errors = run(program, "--help")
     assert (status, errors) == (0, "") and run(program, "help") == (0, text, "")
-    assert run(program) == (1, "", text)
+    assert run(program) == ({"hawser": 2, "cnitool": 1}[program], "", text)
     assert all(len(line) <= 100 for line in text.splitlines())
     for command in commands(program):
         status, text, errors = run(program, "help", *command.split())

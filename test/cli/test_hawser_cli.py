@@ -48,7 +48,7 @@ def test_the_version_option_prints_the_version():
 ])
 def test_invalid_arguments_are_refused_with_the_reason(words, expected):
     status, text, errors = hawser(*words)
-    assert (status, text) == (1, "") and errors.startswith("hawser: ")
+    assert (status, text) == (2, "") and errors.startswith("hawser: ")
     assert expected in errors.splitlines()[0]
     error = json.loads(hawser("--json", *words)[2])
     assert expected in error["msg"] and error["code"] == "INVALID_ARGUMENT"

@@ -188,6 +188,7 @@ static const struct program program = {
 	.options = options,
 	.completions = completions,
 	.ignores_extra_args = true, /* upstream ignores them without a message */
+	.usage_status = EXIT_FAILURE,
 	.report_usage_error = tool_report_usage_error,
 	.run = run_command,
 };

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/hawser/hawser.c - command-line client for container images
+ * cli/hawser/hawser.c - command-line client for containers and images
  *
  * What:  the list of commands, and the options of all commands; the other files of this
  *        folder have the commands. Those that need only CRI work with any runtime. The
  *        others need the API hawser.v1, and fail with a clear message if the runtime
  *        does not support it.
- * Rules: the exit status is 0 or 1.
+ * Rules: the exit status is 0; 1 after an error; 2 after an error in the command line. That
+ *        of a command that runs a program is the program's, or 125.
  */
 #include "cli/hawser/hawser.h"
 
@@ -21,9 +22,10 @@
 static struct cli cli = { .runtime = RUNTIME, .timeout = -1 };
 
 static const struct command *const commands[] = {
-	&pull_command,	  &images_command, &rmi_command,     &inspect_command,
-	&history_command, &verify_command, &recover_command, &load_command,
-	&save_command,	  &info_command,   &version_command, NULL,
+	&run_command,  &ps_command,	 &exec_command,	   &logs_command,    &start_command,
+	&stop_command, &kill_command,	 &wait_command,	   &pull_command,    &images_command,
+	&rmi_command,  &inspect_command, &history_command, &verify_command,  &recover_command,
+	&load_command, &save_command,	 &info_command,	   &version_command, NULL,
 };
 
 static const struct option_entry options[] = {
@@ -37,36 +39,43 @@ static const struct option_entry options[] = {
 };
 
 static const struct completion completions[] = {
+	{ "CONTAINER", .find = complete_containers },
 	{ "IMAGE", .find = complete_images },
+	{ "POD", .find = complete_pods },
 	{ "OS/ARCH[/VARIANT]", "linux/amd64 linux/arm64" },
 	{ "unix:PATH", RUNTIME " " CONTAINERD },
 	{ 0 },
 };
 
-static int run_command(struct cli *c, const struct command *command, char **args)
+static int run(struct cli *c, const struct command *command, char **args)
 {
 	struct hw_err e;
 	int r;
 
 	c->command = command;
-	r = runtime_socket(c->runtime, &c->socket, &e);
+	r = runtime_socket(c, &e);
 	if (r == 0)
 		r = command->run(c, args, &e);
 	if (r < 0)
 		report_error(c, &e);
-	rpc_client_close(c->client);
-	return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+	runtime_disconnect(c);
+	if (r < 0 && c->error_source == ERROR_USAGE)
+		return USAGE_STATUS;
+	if (r < 0)
+		return command->runs_words ? NOT_RUN_STATUS : EXIT_FAILURE;
+	return r;
 }
 
 static const struct program program = {
 	.name = "hawser",
 	.version = "hawser " HAWSER_VERSION,
-	.summary = "Manage the images of a container runtime: hawser-cri, or another CRI runtime.",
+	.summary = "Manage containers and images of hawser-cri, or of another CRI runtime.",
 	.commands = commands,
 	.options = options,
 	.completions = completions,
+	.usage_status = USAGE_STATUS,
 	.report_usage_error = report_usage_error,
-	.run = run_command,
+	.run = run,
 };
 
 int main(int argc, char **argv)

@@ -8,11 +8,13 @@
  * Rules: strings of the command line are borrowed. Results go to standard output,
  *        progress and errors to standard error. An error is printed once, by main().
  *        text_clean() replaces control characters in every string of a runtime before
- *        it is printed (cli/text.h).
+ *        it is printed (cli/text.h), except the output of containers, which is printed
+ *        as it is.
  */
 #ifndef CLI_HAWSER_HAWSER_H
 #define CLI_HAWSER_HAWSER_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -23,13 +25,21 @@
 #include "base/json/value.h"
 #include "cli/command.h"
 
-struct Runtime__V1__ImageStatusResponse; /* api/cri-v1.pb-c.h */
+/* api/cri-v1.pb-c.h */
+struct Runtime__V1__ContainerFilter;
+struct Runtime__V1__ContainerStatus;
+struct Runtime__V1__ContainerStatusResponse;
+struct Runtime__V1__ImageStatusResponse;
+struct Runtime__V1__ListContainersResponse;
+struct Runtime__V1__ListImagesResponse;
+struct Runtime__V1__ListPodSandboxResponse;
 
 /* Where an error comes from; the hint depends on it. */
 enum error_source {
 	ERROR_CALL,	   /* a call failed, or hawser itself failed */
 	ERROR_CONNECT,	   /* connecting to the runtime failed */
 	ERROR_UNSUPPORTED, /* the runtime does not support hawser.v1 */
+	ERROR_USAGE,	   /* the command line is wrong */
 };
 
 struct cli {
@@ -42,16 +52,27 @@ struct cli {
 	const char *socket; /* path, from --runtime */
 	struct rpc_client *client;
 	enum error_source error_source;
+	int expected; /* seconds that the next call takes by itself; its default timeout is longer */
 };
 
-extern const struct command pull_command, images_command, rmi_command, inspect_command,
-	history_command, verify_command, recover_command, load_command, save_command, info_command,
-	version_command;
+/* Exit status after an error in the command line. */
+#define USAGE_STATUS 2
+
+/* Exit status of commands that run a program, if it did not run. podman and docker have the same. */
+#define NOT_RUN_STATUS 125
+
+extern const struct command ps_command, exec_command, logs_command, run_command, start_command,
+	stop_command, kill_command, wait_command, pull_command, images_command, rmi_command,
+	inspect_command, history_command, verify_command, recover_command, load_command,
+	save_command, info_command, version_command;
 
 /* ---- runtime.c: calls -------------------------------------------------------- */
 
-/* Get the path from "unix:/path", "unix:///path" or "/path"; *ret_path points into @runtime. */
-int runtime_socket(const char *runtime, const char **ret_path, struct hw_err *e);
+void runtime_disconnect(struct cli *cli);
+/* Prepare for calls that complete a word: the shell waits for at most two seconds. */
+int runtime_complete(struct cli *cli, struct hw_err *e);
+/* Set .socket from "unix:/path", "unix:///path" or "/path" in .runtime. */
+int runtime_socket(struct cli *cli, struct hw_err *e);
 int runtime_connect(struct cli *cli, struct hw_err *e); /* does nothing if already connected */
 int64_t runtime_deadline(const struct cli *cli);	/* for a call that starts now */
 /* Call a method of CRI. @ret_answer is the address of a pointer to the method's response type. */
@@ -59,6 +80,9 @@ int runtime_call(struct cli *cli, const char *method, const ProtobufCMessage *re
 		 void *ret_answer, struct hw_err *e); /* RuntimeService */
 int image_call(struct cli *cli, const char *method, const ProtobufCMessage *request,
 	       void *ret_answer, struct hw_err *e); /* ImageService */
+/* Start a call of RuntimeService, whose answer *ret_stream receives. */
+int runtime_begin(struct cli *cli, const char *method, const ProtobufCMessage *request,
+		  struct rpc_stream **ret_stream, struct hw_err *e);
 /* Call a method of hawser.v1.Images. */
 int hawser_call(struct cli *cli, const char *method, const ProtobufCMessage *request,
 		void *ret_answer, struct hw_err *e);
@@ -75,11 +99,66 @@ bool is_unimplemented(const struct hw_err *e); /* true if the runtime does not s
 int image_status(struct cli *cli, const char *image, bool verbose,
 		 struct Runtime__V1__ImageStatusResponse **ret, struct hw_err *e);
 
-/* ---- images.c: completion ---------------------------------------------------- */
+/* Get the status of a container. @word: the container as the user gave it, for errors.
+ * Return: 0, and (*ret)->status is not NULL */
+int container_status(struct cli *cli, const char *word, const char *id,
+		     struct Runtime__V1__ContainerStatusResponse **ret, struct hw_err *e);
+
+/* ---- find.c: pods and containers ------------------------------------------------ */
+
+/* Find a pod or a container by ID, name or prefix of an ID, or as NAMESPACE/NAME or POD/NAME.
+ * Return: 0; an error with STATUS_NOT_FOUND, or STATUS_INVALID_ARGUMENT if @word is ambiguous */
+int find_pod(struct cli *cli, const char *word, char **ret_id, struct hw_err *e);
+int find_container(struct cli *cli, const char *word, char **ret_id, struct hw_err *e);
+int list_pods(struct cli *cli, struct Runtime__V1__ListPodSandboxResponse **ret, struct hw_err *e);
+int list_containers(struct cli *cli, struct Runtime__V1__ContainerFilter *filter,
+		    struct Runtime__V1__ListContainersResponse **ret, struct hw_err *e);
+/* @word: the container as the user gave it, for errors */
+typedef int container_action(struct cli *cli, const char *word, const char *id, struct hw_err *e);
+/* Find each container and call @act with it. If one fails, the others still follow. The words of those
+ * that succeeded are printed; with --json, their IDs, in an object with the key @done. */
+int each_container(struct cli *cli, char **words, const char *done, container_action *act,
+		   struct hw_err *e);
+int complete_pods(struct cli *cli, const char *word, struct hw_strings *words, struct hw_err *e);
+int complete_containers(struct cli *cli, const char *word, struct hw_strings *words,
+			struct hw_err *e);
+
+/* ---- start.c, stop.c: calls ------------------------------------------------------ */
+
+int container_start(struct cli *cli, const char *word, const char *id, struct hw_err *e);
+/* @grace: seconds until SIGKILL is sent */
+int container_stop(struct cli *cli, const char *word, const char *id, int grace, struct hw_err *e);
+/* Like container_stop(), but does not wait for the answer, which *ret_stream receives. */
+int container_stop_begin(struct cli *cli, const char *id, int grace, struct rpc_stream **ret_stream,
+			 struct hw_err *e);
+
+/* ---- pull.c ---------------------------------------------------------------------- */
+
+/* Pull an image without credentials, and show the progress. *ret_id may be another name of the image. */
+int image_pull(struct cli *cli, const char *image, char **ret_id, struct hw_err *e);
+
+/* ---- wait.c: wait for a container ------------------------------------------------ */
+
+/* Called again and again while a container runs: waits for @ms, or less if something has happened.
+ * Return: 0; 1: something has happened, and may happen again soon; a negative errno ends the wait */
+typedef int container_pause(void *ctx, int ms, struct hw_err *e);
+/* Wait until a container has ended. */
+int container_wait(struct cli *cli, const char *word, const char *id, container_pause *pause,
+		   void *ctx, int *ret_exit_code, struct hw_err *e);
+
+/* ---- images.c -------------------------------------------------------------------- */
+
+/* @name: NULL: all images */
+int list_images(struct cli *cli, char *name, struct Runtime__V1__ListImagesResponse **ret,
+		struct hw_err *e);
 
 int complete_images(struct cli *cli, const char *word, struct hw_strings *words, struct hw_err *e);
 
 /* ---- output.c: errors and results -------------------------------------------- */
+
+/* Set an error in the command line that the tables of options cannot find. Its exit status is USAGE_STATUS. */
+#define usage_error(cli, e, ...)                                                                   \
+	((cli)->error_source = ERROR_USAGE, err_text((e), -EINVAL, __VA_ARGS__))
 
 void report_error(const struct cli *cli, const struct hw_err *e);
 void report_usage_error(const struct cli *cli, const char *msg, const char *hint);

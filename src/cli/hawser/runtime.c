@@ -17,25 +17,27 @@
 #include "cli/text.h"
 #include "rpc/grpc/status.h"
 
-#define TIMEOUT_SHORT 60
-#define TIMEOUT_LONG  3600
+#define NS		   INT64_C(1000000000)
+#define TIMEOUT_SHORT	   60
+#define TIMEOUT_LONG	   3600
+#define TIMEOUT_COMPLETION 2
 
-int runtime_socket(const char *runtime, const char **ret_path, struct hw_err *e)
+int runtime_socket(struct cli *cli, struct hw_err *e)
 {
 	static const char *const prefixes[] = { "unix://", "unix:", "" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(prefixes); i++) {
-		const char *path = runtime + strlen(prefixes[i]);
+		const char *path = cli->runtime + strlen(prefixes[i]);
 
-		if (!str_starts(runtime, prefixes[i]) || *path != '/')
+		if (!str_starts(cli->runtime, prefixes[i]) || *path != '/')
 			continue;
-		*ret_path = path;
+		cli->socket = path;
 		return 0;
 	}
-	return err_text(e, -EINVAL,
-			"invalid value \"%s\" for --runtime: want the path of a socket, such as "
-			"unix:/run/hawser/cri.sock",
-			runtime);
+	return usage_error(cli, e,
+			   "invalid value \"%s\" for --runtime: want the path of a socket, such as "
+			   "unix:/run/hawser/cri.sock",
+			   cli->runtime);
 }
 
 int runtime_connect(struct cli *cli, struct hw_err *e)
@@ -47,13 +49,25 @@ int runtime_connect(struct cli *cli, struct hw_err *e)
 	return r;
 }
 
+void runtime_disconnect(struct cli *cli)
+{
+	rpc_client_close(cli->client);
+	cli->client = NULL;
+}
+
+int runtime_complete(struct cli *cli, struct hw_err *e)
+{
+	cli->timeout = TIMEOUT_COMPLETION;
+	return runtime_socket(cli, e);
+}
+
 int64_t runtime_deadline(const struct cli *cli)
 {
-	int seconds = cli->timeout;
+	int64_t seconds = cli->timeout;
 
 	if (seconds < 0)
-		seconds = cli->command->is_long ? TIMEOUT_LONG : TIMEOUT_SHORT;
-	return time_deadline(seconds * 1000);
+		seconds = cli->expected + (cli->command->is_long ? TIMEOUT_LONG : TIMEOUT_SHORT);
+	return seconds ? time_now() + seconds * NS : TIME_NEVER;
 }
 
 static int call_method(struct cli *cli, const ProtobufCServiceDescriptor *service,
@@ -74,6 +88,17 @@ int runtime_call(struct cli *cli, const char *method, const ProtobufCMessage *re
 {
 	return call_method(cli, &runtime__v1__runtime_service__descriptor, method, request,
 			   ret_answer, e);
+}
+
+int runtime_begin(struct cli *cli, const char *method, const ProtobufCMessage *request,
+		  struct rpc_stream **ret_stream, struct hw_err *e)
+{
+	int r;
+
+	r = runtime_connect(cli, e);
+	return r < 0 ? r
+		     : api_stream_open(cli->client, &runtime__v1__runtime_service__descriptor,
+				       method, request, runtime_deadline(cli), ret_stream, e);
 }
 
 int image_call(struct cli *cli, const char *method, const ProtobufCMessage *request,
@@ -99,6 +124,22 @@ int image_status(struct cli *cli, const char *image, bool verbose,
 		return err_ctx(e, "image \"%s\"", image);
 	if (!answer->image)
 		return status_set(e, STATUS_NOT_FOUND, "image \"%s\": not found", image);
+	*ret = take_ptr(answer);
+	return 0;
+}
+
+int container_status(struct cli *cli, const char *word, const char *id,
+		     Runtime__V1__ContainerStatusResponse **ret, struct hw_err *e)
+{
+	Runtime__V1__ContainerStatusRequest request = RUNTIME__V1__CONTAINER_STATUS_REQUEST__INIT;
+	AUTO(api_free) Runtime__V1__ContainerStatusResponse *answer = NULL;
+
+	request.container_id = (char *)id;
+	if (runtime_call(cli, "ContainerStatus", &request.base, &answer, e) < 0)
+		return err_ctx(e, "status of container \"%s\"", word);
+	if (!answer->status)
+		return err_text(e, -EPROTO, "container \"%s\": the runtime returned no status",
+				word);
 	*ret = take_ptr(answer);
 	return 0;
 }
