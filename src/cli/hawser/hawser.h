@@ -56,7 +56,8 @@ struct cli {
 
 extern const struct command start_command, stop_command, kill_command, pull_command, images_command,
 	rmi_command, inspect_command, history_command, verify_command, recover_command,
-	load_command, save_command, info_command, version_command;
+	load_command, save_command, network_ls_command, network_gc_command, info_command,
+	version_command;
 
 /* ---- runtime.c: calls -------------------------------------------------------- */
 
@@ -72,9 +73,9 @@ int runtime_call(struct cli *cli, const char *method, const ProtobufCMessage *re
 		 void *ret_answer, struct hw_err *e); /* RuntimeService */
 int image_call(struct cli *cli, const char *method, const ProtobufCMessage *request,
 	       void *ret_answer, struct hw_err *e); /* ImageService */
-/* Call a method of hawser.v1.Images. */
-int hawser_call(struct cli *cli, const char *method, const ProtobufCMessage *request,
-		void *ret_answer, struct hw_err *e);
+/* Call a method of any service. */
+int service_call(struct cli *cli, const ProtobufCServiceDescriptor *service, const char *method,
+		 const ProtobufCMessage *request, void *ret_answer, struct hw_err *e);
 /* Start a streaming call of hawser.v1.Images. @request NULL: the caller sends a stream of requests. */
 int hawser_stream(struct cli *cli, const char *method, const ProtobufCMessage *request,
 		  struct rpc_stream **ret_stream, struct hw_err *e);
@@ -113,9 +114,11 @@ int container_start(struct cli *cli, const char *word, const char *id, struct hw
 /* @grace: seconds until SIGKILL is sent */
 int container_stop(struct cli *cli, const char *word, const char *id, int grace, struct hw_err *e);
 
-/* ---- images.c: completion ---------------------------------------------------- */
+/* ---- images.c, network.c: completion ----------------------------------------- */
 
 int complete_images(struct cli *cli, const char *word, struct hw_strings *words, struct hw_err *e);
+int complete_networks(struct cli *cli, const char *word, struct hw_strings *words,
+		      struct hw_err *e);
 
 /* ---- output.c: errors and results -------------------------------------------- */
 
@@ -131,5 +134,7 @@ void print_json(struct value *v); /* frees @v */
 void print_field(const char *name, const char *value);
 void print_field_and_free(const char *name, char *value);   /* print_field(), then free(@value) */
 void print_list(const char *name, char **values, size_t n); /* a line for each value */
+/* Print an empty line and a line for each note, cleaned. Without notes, nothing. */
+void print_notes(const struct hw_strings *notes);
 
 #endif

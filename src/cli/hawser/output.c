@@ -160,6 +160,15 @@ void print_field_and_free(const char *name, char *value)
 	free(value);
 }
 
+void print_notes(const struct hw_strings *notes)
+{
+	for (size_t i = 0; i < notes->n; i++) {
+		autofree char *clean = text_clean(notes->v[i]);
+
+		printf("%s%s\n", i == 0 ? "\n" : "", clean);
+	}
+}
+
 void print_list(const char *name, char **values, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
