@@ -21,6 +21,8 @@
 static struct cli cli = { .runtime = RUNTIME, .timeout = -1 };
 
 static const struct command *const commands[] = {
+	&pods_command,
+	&rm_command,
 	&start_command,
 	&stop_command,
 	&kill_command,

@@ -22,6 +22,7 @@
 #include "api/call.h"
 #include "base/err.h"
 #include "base/json/value.h"
+#include "base/mem.h"
 #include "cli/command.h"
 
 /* api/cri-v1.pb-c.h */
@@ -29,6 +30,10 @@ struct Runtime__V1__ContainerFilter;
 struct Runtime__V1__ImageStatusResponse;
 struct Runtime__V1__ListContainersResponse;
 struct Runtime__V1__ListPodSandboxResponse;
+/* api/hawser-v1.pb-c.h */
+struct Hawser__V1__ListLostContainersResponse;
+struct Hawser__V1__ListPodsResponse;
+struct Hawser__V1__PodDetails;
 
 /* Where an error comes from; the hint depends on it. */
 enum error_source {
@@ -54,10 +59,10 @@ struct cli {
 /* Exit status after an error in the command line. */
 #define USAGE_STATUS 2
 
-extern const struct command start_command, stop_command, kill_command, pull_command, images_command,
-	rmi_command, inspect_command, history_command, verify_command, recover_command,
-	load_command, save_command, network_ls_command, network_gc_command, info_command,
-	version_command;
+extern const struct command pods_command, rm_command, start_command, stop_command, kill_command,
+	pull_command, images_command, rmi_command, inspect_command, history_command, verify_command,
+	recover_command, load_command, save_command, network_ls_command, network_gc_command,
+	info_command, version_command;
 
 /* ---- runtime.c: calls -------------------------------------------------------- */
 
@@ -95,6 +100,14 @@ int image_status(struct cli *cli, const char *image, bool verbose,
  * Return: 0; an error with STATUS_NOT_FOUND, or STATUS_INVALID_ARGUMENT if @word is ambiguous */
 int find_pod(struct cli *cli, const char *word, char **ret_id, struct hw_err *e);
 int find_container(struct cli *cli, const char *word, char **ret_id, struct hw_err *e);
+/* What a word stands for. .id is freed by the caller. */
+struct found {
+	char *id;
+	bool is_pod;
+	bool is_lost; /* only hawser.v1 knows it */
+};
+/* Find a pod or a container; a name stands for a pod rather than for a container. */
+int find_any(struct cli *cli, const char *word, struct found *ret, struct hw_err *e);
 int list_pods(struct cli *cli, struct Runtime__V1__ListPodSandboxResponse **ret, struct hw_err *e);
 int list_containers(struct cli *cli, struct Runtime__V1__ContainerFilter *filter,
 		    struct Runtime__V1__ListContainersResponse **ret, struct hw_err *e);
@@ -107,6 +120,20 @@ int each_container(struct cli *cli, char **words, const char *done, container_ac
 int complete_pods(struct cli *cli, const char *word, struct hw_strings *words, struct hw_err *e);
 int complete_containers(struct cli *cli, const char *word, struct hw_strings *words,
 			struct hw_err *e);
+
+/* ---- details.c: pods and containers that CRI does not list ---------------------- */
+
+struct details {
+	struct Hawser__V1__ListPodsResponse *pods;		   /* NULL: not supported */
+	struct Hawser__V1__ListLostContainersResponse *containers; /* NULL: not supported */
+};
+
+/* Does nothing if the runtime does not support hawser.v1. */
+int details_get(struct cli *cli, struct details *ret, struct hw_err *e);
+void details_done(struct details *details);
+bool details_is_lost(const struct Hawser__V1__PodDetails *pod);
+
+AUTO_VALUE_DEFINE(details_done, struct details);
 
 /* ---- start.c, stop.c: calls ------------------------------------------------------ */
 
