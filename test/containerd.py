@@ -5,8 +5,12 @@ containerd.py - Debian's containerd with its own directories, for tests
 import os
 import pathlib
 import subprocess
+import sys
 
 from waiting import LONG, wait_until
+
+sys.path.insert(0, str(pathlib.Path(os.environ["HAWSER_SRC"]) / "test/runtimes"))
+import busybox  # noqa: E402
 
 CRI_CALL = pathlib.Path(os.environ["HAWSER_BUILD"]) / "test/rpc/cri-call"
 CONFIG = """
@@ -15,6 +19,12 @@ root = "{dir}/root"
 state = "{dir}/state"
 [grpc]
 address = "{dir}/sock"
+[plugins."io.containerd.grpc.v1.cri"]
+sandbox_image = "{image}"
+restrict_oom_score_adj = true
+[plugins."io.containerd.grpc.v1.cri".cni]
+bin_dir = "{dir}/bin"
+conf_dir = "{dir}/net.d"
 [plugins."io.containerd.grpc.v1.cri".containerd]
 snapshotter = "native"
 """
@@ -24,7 +34,7 @@ class Containerd:
     def __init__(self, directory):
         self.dir = directory
         self.socket = str(directory / "sock")
-        (directory / "config.toml").write_text(CONFIG.format(dir=directory))
+        (directory / "config.toml").write_text(CONFIG.format(dir=directory, image=busybox.NAME))
         self.log = open(directory / "log", "wb")
         self.process = subprocess.Popen(["containerd", "--config", directory / "config.toml"],
                                         stdout=self.log, stderr=self.log)

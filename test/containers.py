@@ -46,19 +46,22 @@ class ContainerClient(Client):
         super().__init__(daemon.socket)
         self.logs = daemon.logs
         self.outputs = 0
+        self.configs = {}
 
     def pod(self, name="a", **more):
         """Create a pod whose containers have logs. Returns its ID."""
         more.setdefault("log_directory", str(self.logs / name))
         more.setdefault("network", NODE)
-        return self.run(name, **more)
+        pod = self.run(name, **more)
+        self.configs[pod] = config(name, **more)
+        return pod
 
     def create(self, pod, command=FOREVER, timeout=LONG, **more):
         return self.start_create(pod, command, timeout, **more).result().container_id
 
     def start_create(self, pod, command=FOREVER, timeout=LONG, **more):
         """Returns a future."""
-        return self.start("CreateContainer", timeout=timeout, pod_sandbox_id=pod, sandbox_config=config(),
+        return self.start("CreateContainer", timeout=timeout, pod_sandbox_id=pod, sandbox_config=self.configs.get(pod, config()),
                           config=container_config(command, **more))
 
     def start_container(self, container):

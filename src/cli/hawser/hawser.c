@@ -6,7 +6,8 @@
  *        folder have the commands. Those that need only CRI work with any runtime. The
  *        others need the API hawser.v1, and fail with a clear message if the runtime
  *        does not support it.
- * Rules: the exit status is 0; 1 after an error; 2 after an error in the command line.
+ * Rules: the exit status is 0; 1 after an error; 2 after an error in the command line. That
+ *        of a command that runs a program is the program's, or 125.
  */
 #include "cli/hawser/hawser.h"
 
@@ -21,11 +22,15 @@
 static struct cli cli = { .runtime = RUNTIME, .timeout = -1 };
 
 static const struct command *const commands[] = {
-	&pods_command,
-	&rm_command,
+	&ps_command,
+	&exec_command,
+	&logs_command,
 	&start_command,
 	&stop_command,
 	&kill_command,
+	&wait_command,
+	&pods_command,
+	&rm_command,
 	&pull_command,
 	&images_command,
 	&rmi_command,
@@ -74,8 +79,10 @@ static int run_command(struct cli *c, const struct command *command, char **args
 	if (r < 0)
 		report_error(c, &e);
 	runtime_disconnect(c);
+	if (r < 0 && c->error_source == ERROR_USAGE)
+		return USAGE_STATUS;
 	if (r < 0)
-		return c->error_source == ERROR_USAGE ? USAGE_STATUS : EXIT_FAILURE;
+		return command->runs_words ? NOT_RUN_STATUS : EXIT_FAILURE;
 	return r;
 }
 

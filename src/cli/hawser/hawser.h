@@ -8,7 +8,8 @@
  * Rules: strings of the command line are borrowed. Results go to standard output,
  *        progress and errors to standard error. An error is printed once, by main().
  *        text_clean() replaces control characters in every string of a runtime before
- *        it is printed (cli/text.h).
+ *        it is printed (cli/text.h), except the output of containers, which is printed
+ *        as it is.
  */
 #ifndef CLI_HAWSER_HAWSER_H
 #define CLI_HAWSER_HAWSER_H
@@ -27,8 +28,11 @@
 
 /* api/cri-v1.pb-c.h */
 struct Runtime__V1__ContainerFilter;
+struct Runtime__V1__ContainerStatus;
+struct Runtime__V1__ContainerStatusResponse;
 struct Runtime__V1__ImageStatusResponse;
 struct Runtime__V1__ListContainersResponse;
+struct Runtime__V1__ListImagesResponse;
 struct Runtime__V1__ListPodSandboxResponse;
 /* api/hawser-v1.pb-c.h */
 struct Hawser__V1__ListLostContainersResponse;
@@ -59,10 +63,14 @@ struct cli {
 /* Exit status after an error in the command line. */
 #define USAGE_STATUS 2
 
-extern const struct command pods_command, rm_command, start_command, stop_command, kill_command,
-	pull_command, images_command, rmi_command, inspect_command, history_command, verify_command,
-	recover_command, load_command, save_command, network_ls_command, network_gc_command,
-	info_command, version_command;
+/* Exit status of commands that run a program, if it did not run. podman and docker have the same. */
+#define NOT_RUN_STATUS 125
+
+extern const struct command ps_command, exec_command, logs_command, start_command, stop_command,
+	kill_command, wait_command, pull_command, images_command, rmi_command, inspect_command,
+	history_command, verify_command, recover_command, load_command, save_command, info_command,
+	version_command;
+extern const struct command pods_command, rm_command, network_ls_command, network_gc_command;
 
 /* ---- runtime.c: calls -------------------------------------------------------- */
 
@@ -78,6 +86,9 @@ int runtime_call(struct cli *cli, const char *method, const ProtobufCMessage *re
 		 void *ret_answer, struct hw_err *e); /* RuntimeService */
 int image_call(struct cli *cli, const char *method, const ProtobufCMessage *request,
 	       void *ret_answer, struct hw_err *e); /* ImageService */
+/* Start a call of RuntimeService, whose answer *ret_stream receives. */
+int runtime_begin(struct cli *cli, const char *method, const ProtobufCMessage *request,
+		  struct rpc_stream **ret_stream, struct hw_err *e);
 /* Call a method of any service. */
 int service_call(struct cli *cli, const ProtobufCServiceDescriptor *service, const char *method,
 		 const ProtobufCMessage *request, void *ret_answer, struct hw_err *e);
@@ -93,6 +104,11 @@ bool is_unimplemented(const struct hw_err *e); /* true if the runtime does not s
  * Return: 0, and (*ret)->image is not NULL; an error with STATUS_NOT_FOUND if the image does not exist */
 int image_status(struct cli *cli, const char *image, bool verbose,
 		 struct Runtime__V1__ImageStatusResponse **ret, struct hw_err *e);
+
+/* Get the status of a container. @word: the container as the user gave it, for errors.
+ * Return: 0, and (*ret)->status is not NULL */
+int container_status(struct cli *cli, const char *word, const char *id,
+		     struct Runtime__V1__ContainerStatusResponse **ret, struct hw_err *e);
 
 /* ---- find.c: pods and containers ------------------------------------------------ */
 
@@ -140,6 +156,29 @@ AUTO_VALUE_DEFINE(details_done, struct details);
 int container_start(struct cli *cli, const char *word, const char *id, struct hw_err *e);
 /* @grace: seconds until SIGKILL is sent */
 int container_stop(struct cli *cli, const char *word, const char *id, int grace, struct hw_err *e);
+/* Like container_stop(), but does not wait for the answer, which *ret_stream receives. */
+int container_stop_begin(struct cli *cli, const char *id, int grace, struct rpc_stream **ret_stream,
+			 struct hw_err *e);
+
+/* ---- pull.c ---------------------------------------------------------------------- */
+
+/* Pull an image without credentials, and show the progress. *ret_id may be another name of the image. */
+int image_pull(struct cli *cli, const char *image, char **ret_id, struct hw_err *e);
+
+/* ---- wait.c: wait for a container ------------------------------------------------ */
+
+/* Called again and again while a container runs: waits for @ms, or less if something has happened.
+ * Return: 0; 1: something has happened, and may happen again soon; a negative errno ends the wait */
+typedef int container_pause(void *ctx, int ms, struct hw_err *e);
+/* Wait until a container has ended. */
+int container_wait(struct cli *cli, const char *word, const char *id, container_pause *pause,
+		   void *ctx, int *ret_exit_code, struct hw_err *e);
+
+/* ---- images.c -------------------------------------------------------------------- */
+
+/* @name: NULL: all images */
+int list_images(struct cli *cli, char *name, struct Runtime__V1__ListImagesResponse **ret,
+		struct hw_err *e);
 
 /* ---- images.c, network.c: completion ----------------------------------------- */
 

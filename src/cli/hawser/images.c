@@ -84,6 +84,18 @@ static int compare_rows(const void *a, const void *b)
 	return order ? order : strcmp(x->image->id, y->image->id);
 }
 
+/* The rows point into @list. */
+static struct rows get_rows(const Runtime__V1__ListImagesResponse *list)
+{
+	struct rows rows = { 0 };
+
+	for (size_t i = 0; i < list->n_images; i++)
+		add_image(&rows, list->images[i]);
+	if (rows.n)
+		qsort(rows.v, rows.n, sizeof(*rows.v), compare_rows);
+	return rows;
+}
+
 /* ---- output ---------------------------------------------------------------------- */
 
 /* Shortens a digest: "NAME@sha256:0123456789ab". */
@@ -157,9 +169,8 @@ static void print_names(const struct rows *rows)
 
 /* ---- command --------------------------------------------------------------------- */
 
-/* @name: NULL: all images. *rows points into *ret_list. */
-static int list_images(struct cli *cli, char *name, Runtime__V1__ListImagesResponse **ret_list,
-		       struct rows *rows, struct hw_err *e)
+int list_images(struct cli *cli, char *name, Runtime__V1__ListImagesResponse **ret_list,
+		struct hw_err *e)
 {
 	Runtime__V1__ListImagesRequest request = RUNTIME__V1__LIST_IMAGES_REQUEST__INIT;
 	Runtime__V1__ImageFilter filter = RUNTIME__V1__IMAGE_FILTER__INIT;
@@ -172,10 +183,6 @@ static int list_images(struct cli *cli, char *name, Runtime__V1__ListImagesRespo
 	}
 	if (image_call(cli, "ListImages", &request.base, ret_list, e) < 0)
 		return err_ctx(e, "list images");
-	for (size_t i = 0; i < (*ret_list)->n_images; i++)
-		add_image(rows, (*ret_list)->images[i]);
-	if (rows->n)
-		qsort(rows->v, rows->n, sizeof(*rows->v), compare_rows);
 	return 0;
 }
 
@@ -185,9 +192,10 @@ static int run_images(struct cli *cli, char **args, struct hw_err *e)
 	AUTO(rows_done) struct rows rows = { 0 };
 	int r;
 
-	r = list_images(cli, args[0], &list, &rows, e);
+	r = list_images(cli, args[0], &list, e);
 	if (r < 0)
 		return r;
+	rows = get_rows(list);
 	if (cli->json)
 		print_json(message_to_json(&list->base));
 	else if (given.quiet)
@@ -207,15 +215,19 @@ int complete_images(struct cli *cli, const char *word, struct hw_strings *words,
 
 	(void)word;
 	r = runtime_complete(cli, e);
-	if (r == 0)
-		r = list_images(cli, NULL, &list, &rows, e);
+	if (r < 0)
+		return r;
+	r = list_images(cli, NULL, &list, e);
+	if (r < 0)
+		return r;
+	rows = get_rows(list);
 	for (size_t i = 0; i < rows.n; i++) {
 		autofree char *name = text_clean(rows.v[i].name);
 
 		if (*name)
 			strings_add(words, name);
 	}
-	return r;
+	return 0;
 }
 
 const struct command images_command = {

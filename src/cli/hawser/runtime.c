@@ -89,6 +89,17 @@ int runtime_call(struct cli *cli, const char *method, const ProtobufCMessage *re
 			    ret_answer, e);
 }
 
+int runtime_begin(struct cli *cli, const char *method, const ProtobufCMessage *request,
+		  struct rpc_stream **ret_stream, struct hw_err *e)
+{
+	int r;
+
+	r = runtime_connect(cli, e);
+	return r < 0 ? r
+		     : api_stream_open(cli->client, &runtime__v1__runtime_service__descriptor,
+				       method, request, runtime_deadline(cli), ret_stream, e);
+}
+
 int image_call(struct cli *cli, const char *method, const ProtobufCMessage *request,
 	       void *ret_answer, struct hw_err *e)
 {
@@ -112,6 +123,22 @@ int image_status(struct cli *cli, const char *image, bool verbose,
 		return err_ctx(e, "image \"%s\"", image);
 	if (!answer->image)
 		return status_set(e, STATUS_NOT_FOUND, "image \"%s\": not found", image);
+	*ret = take_ptr(answer);
+	return 0;
+}
+
+int container_status(struct cli *cli, const char *word, const char *id,
+		     Runtime__V1__ContainerStatusResponse **ret, struct hw_err *e)
+{
+	Runtime__V1__ContainerStatusRequest request = RUNTIME__V1__CONTAINER_STATUS_REQUEST__INIT;
+	AUTO(api_free) Runtime__V1__ContainerStatusResponse *answer = NULL;
+
+	request.container_id = (char *)id;
+	if (runtime_call(cli, "ContainerStatus", &request.base, &answer, e) < 0)
+		return err_ctx(e, "status of container \"%s\"", word);
+	if (!answer->status)
+		return err_text(e, -EPROTO, "container \"%s\": the runtime returned no status",
+				word);
 	*ret = take_ptr(answer);
 	return 0;
 }
