@@ -148,6 +148,21 @@ class Server:
         return True
 
 
+class HeadServer(Server):
+    """A server that supports HEAD, which containerd uses first."""
+
+    def __init__(self):
+        super().__init__()
+        handler = self.http.RequestHandlerClass
+        handler.do_HEAD = handler.do_GET
+
+    @staticmethod
+    def respond(handler, status, data=b"", headers=(), length=None):
+        if handler.command == "HEAD":
+            data, length = b"", len(data)
+        return Server.respond(handler, status, data, headers, length)
+
+
 class StalledImage:
     """An image on a server that stops in the middle of the only layer: `reached` is set, and it waits for `go_on`."""
 

@@ -3,7 +3,7 @@
 nodes.py - hawser-cri or Debian's containerd with a pod network and an image, for tests of the program hawser
 
 What:  the fixture node runs a test with both runtimes. hawser() runs the program with the runtime, and .cri is a CRI
-       client in the role of a kubelet. After the test all pods are removed.
+       client in the role of a kubelet. After the test all pods are removed. Logs below /var/log are temporary.
 """
 import json
 import shutil
@@ -14,6 +14,7 @@ import busybox
 from containerd import Containerd
 from containers import ContainerClient, ContainerDaemon
 from cridaemon import BUILD
+from fetching import HeadServer
 from hawsercli import Terminal, hawser
 from poddaemon import run
 
@@ -54,6 +55,11 @@ class Node:
             self.daemon.ctr("images", "import", path)
         path.unlink()
 
+    @property
+    def gateway(self):
+        """The address of the host in the pod network."""
+        return "10.88.0.1" if isinstance(self.daemon, ContainerDaemon) else "10.89.0.1"
+
     def pods(self):
         return [p.id for p in self.cri.call("ListPodSandbox").items]
 
@@ -84,9 +90,18 @@ def missing():
     return [p for p in ("containerd", "ctr", "runc") if not shutil.which(p)]
 
 
+@pytest.fixture(scope="module")
+def image_server():
+    """A registry without images, from which both runtimes pull."""
+    server = HeadServer()
+    yield server
+    server.close()
+
+
 @pytest.fixture(scope="module", params=["hawser-cri", "containerd"])
-def module_node(request, tmp_path_factory):
+def module_node(request, tmp_path_factory, image_server):
     directory = tmp_path_factory.mktemp(request.param)
+    run("mount", "-t", "tmpfs", "tmpfs", "/var/log")  # for the logs of hawser run
     if request.param == "containerd":
         if missing():
             pytest.skip("%s is not installed" % ", ".join(missing()))
@@ -96,7 +111,7 @@ def module_node(request, tmp_path_factory):
         yield node
         daemon.stop()
     else:
-        daemon = ContainerDaemon(directory).start()
+        daemon = ContainerDaemon(directory, "--plain-http", image_server.host).start()
         yield Node(daemon)
         daemon.close()
         assert daemon.stop() == 0, daemon.log()

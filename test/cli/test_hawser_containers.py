@@ -12,7 +12,7 @@ pytest.importorskip("grpc", reason="python3-grpcio is not installed")
 pytest.importorskip("google.protobuf", reason="python3-protobuf is not installed")
 from containers import EXITED, FOREVER, RUNNING
 from hawsercli import HAWSER, LONG
-from nodes import IMAGE, module_node, node  # noqa: F401, fixtures
+from nodes import IMAGE, image_server, module_node, node  # noqa: F401, fixtures
 
 
 def rows(text):

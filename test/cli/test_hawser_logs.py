@@ -16,7 +16,7 @@ pytest.importorskip("google.protobuf", reason="python3-protobuf is not installed
 from containers import CREATED, EXITED, RUNNING
 from fakeruntime import runtime  # noqa: F401, a fixture
 from hawsercli import HAWSER, LONG, message
-from nodes import module_node, node  # noqa: F401, fixtures
+from nodes import image_server, module_node, node  # noqa: F401, fixtures
 
 ID = "aa11" + "0" * 60
 TIME = "2026-11-15T12:00:00.%09dZ"

@@ -18,7 +18,7 @@ import pytest
 grpc = pytest.importorskip("grpc", reason="python3-grpcio is not installed")
 from cridaemon import Daemon
 from dockerregistry import make_layout, push
-from fetching import ARCHITECTURE, Image, Server, basic, digest, to_json
+from fetching import ARCHITECTURE, HeadServer, Image, basic, digest, to_json
 from hawsercli import Terminal, hawser
 
 SPEC = {"os": "linux", "architecture": ARCHITECTURE, "created": "2020-02-03T04:05:06Z",
@@ -26,21 +26,6 @@ SPEC = {"os": "linux", "architecture": ARCHITECTURE, "created": "2020-02-03T04:0
         "history": [{"created": "2020-02-03T04:05:05Z", "created_by": "ADD one"},
                     {"created": "2020-02-03T04:05:05Z", "created_by": "ENV A=b", "empty_layer": True},
                     {"created": "2020-02-03T04:05:06Z", "created_by": "ADD two", "comment": "last"}]}
-
-
-class HeadServer(Server):
-    """A server that supports HEAD, which containerd uses first."""
-
-    def __init__(self):
-        super().__init__()
-        handler = self.http.RequestHandlerClass
-        handler.do_HEAD = handler.do_GET
-
-    @staticmethod
-    def respond(handler, status, data=b"", headers=(), length=None):
-        if handler.command == "HEAD":
-            data, length = b"", len(data)
-        return Server.respond(handler, status, data, headers, length)
 
 
 @pytest.fixture(scope="module")

@@ -22,29 +22,12 @@
 static struct cli cli = { .runtime = RUNTIME, .timeout = -1 };
 
 static const struct command *const commands[] = {
-	&ps_command,
-	&exec_command,
-	&logs_command,
-	&start_command,
-	&stop_command,
-	&kill_command,
-	&wait_command,
-	&pods_command,
-	&rm_command,
-	&pull_command,
-	&images_command,
-	&rmi_command,
-	&inspect_command,
-	&history_command,
-	&verify_command,
-	&recover_command,
-	&load_command,
-	&save_command,
-	&network_ls_command,
-	&network_gc_command,
-	&info_command,
-	&version_command,
-	NULL,
+	&run_command,	     &ps_command,      &exec_command,	 &logs_command,
+	&start_command,	     &stop_command,    &kill_command,	 &wait_command,
+	&pods_command,	     &rm_command,      &pull_command,	 &images_command,
+	&rmi_command,	     &inspect_command, &history_command, &verify_command,
+	&recover_command,    &load_command,    &save_command,	 &network_ls_command,
+	&network_gc_command, &info_command,    &version_command, NULL,
 };
 
 static const struct option_entry options[] = {
@@ -67,7 +50,7 @@ static const struct completion completions[] = {
 	{ 0 },
 };
 
-static int run_command(struct cli *c, const struct command *command, char **args)
+static int run(struct cli *c, const struct command *command, char **args)
 {
 	struct hw_err e;
 	int r;
@@ -95,7 +78,7 @@ static const struct program program = {
 	.completions = completions,
 	.usage_status = USAGE_STATUS,
 	.report_usage_error = report_usage_error,
-	.run = run_command,
+	.run = run,
 };
 
 int main(int argc, char **argv)

@@ -66,10 +66,10 @@ struct cli {
 /* Exit status of commands that run a program, if it did not run. podman and docker have the same. */
 #define NOT_RUN_STATUS 125
 
-extern const struct command ps_command, exec_command, logs_command, start_command, stop_command,
-	kill_command, wait_command, pull_command, images_command, rmi_command, inspect_command,
-	history_command, verify_command, recover_command, load_command, save_command, info_command,
-	version_command;
+extern const struct command ps_command, exec_command, logs_command, run_command, start_command,
+	stop_command, kill_command, wait_command, pull_command, images_command, rmi_command,
+	inspect_command, history_command, verify_command, recover_command, load_command,
+	save_command, info_command, version_command;
 extern const struct command pods_command, rm_command, network_ls_command, network_gc_command;
 
 /* ---- runtime.c: calls -------------------------------------------------------- */

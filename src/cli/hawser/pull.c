@@ -26,8 +26,9 @@
 #include "cli/terminal.h"
 #include "cli/text.h"
 
-#define SECRET_MAX (64 << 10)	  /* a password may be a long token */
-#define FRAME_NS   (50 * 1000000) /* between frames; a change of state is shown at once */
+#define PULL_SECONDS 3600	    /* of a command whose other calls are short */
+#define SECRET_MAX   (64 << 10)	    /* a password may be a long token */
+#define FRAME_NS     (50 * 1000000) /* between frames; a change of state is shown at once */
 
 static struct {
 	const char *creds, *platform;
@@ -244,6 +245,33 @@ static int pull_cri(struct cli *cli, const char *image, const struct creds *cred
 	return r;
 }
 
+static int pull(struct cli *cli, const char *image, const struct creds *creds, char **ret_id,
+		char **ret_ref, struct hw_err *e)
+{
+	int r;
+
+	r = pull_hawser(cli, image, creds, ret_id, ret_ref, e);
+	if (r < 0 && is_unimplemented(e) && given.platform)
+		return hawser_failed(cli, "--platform", e);
+	if (r < 0 && is_unimplemented(e))
+		r = pull_cri(cli, image, creds, ret_id, e);
+	if (r == 0 && str_empty(*ret_id))
+		r = err_text(e, -EPROTO, "the runtime returned no image ID");
+	return r < 0 ? err_ctx(e, "pull \"%s\"", image) : 0;
+}
+
+int image_pull(struct cli *cli, const char *image, char **ret_id, struct hw_err *e)
+{
+	const struct creds none = { 0 };
+	autofree char *ref = NULL;
+	int r;
+
+	cli->expected = PULL_SECONDS;
+	r = pull(cli, image, &none, ret_id, &ref, e);
+	cli->expected = 0;
+	return r;
+}
+
 /* ---- command --------------------------------------------------------------------- */
 
 static int run_pull(struct cli *cli, char **args, struct hw_err *e)
@@ -255,15 +283,9 @@ static int run_pull(struct cli *cli, char **args, struct hw_err *e)
 	r = get_creds(cli, &creds, e);
 	if (r < 0)
 		return r;
-	r = pull_hawser(cli, args[0], &creds, &id, &ref, e);
-	if (r < 0 && is_unimplemented(e) && given.platform)
-		return hawser_failed(cli, "--platform", e);
-	if (r < 0 && is_unimplemented(e))
-		r = pull_cri(cli, args[0], &creds, &id, e);
-	if (r == 0 && str_empty(id))
-		r = err_text(e, -EPROTO, "the runtime returned no image ID");
+	r = pull(cli, args[0], &creds, &id, &ref, e);
 	if (r < 0)
-		return err_ctx(e, "pull \"%s\"", args[0]);
+		return r;
 	if (cli->json) {
 		struct value *v = value_new_object();
 

@@ -24,13 +24,28 @@ int container_stop(struct cli *cli, const char *word, const char *id, int grace,
 {
 	Runtime__V1__StopContainerRequest request = RUNTIME__V1__STOP_CONTAINER_REQUEST__INIT;
 	AUTO(api_free) Runtime__V1__StopContainerResponse *answer = NULL;
+	int r;
 
 	request.container_id = (char *)id;
 	request.timeout = grace;
 	cli->expected = grace;
-	if (runtime_call(cli, "StopContainer", &request.base, &answer, e) < 0)
-		return err_ctx(e, "stop container \"%s\"", word);
-	return 0;
+	r = runtime_call(cli, "StopContainer", &request.base, &answer, e);
+	cli->expected = 0;
+	return r < 0 ? err_ctx(e, "stop container \"%s\"", word) : 0;
+}
+
+int container_stop_begin(struct cli *cli, const char *id, int grace, struct rpc_stream **ret_stream,
+			 struct hw_err *e)
+{
+	Runtime__V1__StopContainerRequest request = RUNTIME__V1__STOP_CONTAINER_REQUEST__INIT;
+	int r;
+
+	request.container_id = (char *)id;
+	request.timeout = grace;
+	cli->expected = grace;
+	r = runtime_begin(cli, "StopContainer", &request.base, ret_stream, e);
+	cli->expected = 0;
+	return r;
 }
 
 static int stop_one(struct cli *cli, const char *word, const char *id, struct hw_err *e)
