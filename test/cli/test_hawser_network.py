@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-test/cli/test_hawser_network.py - hawser network ls and gc, with hawser-cri and real pods
+test/cli/test_hawser_network.py - hawser network ls, check and gc, with hawser-cri and real pods
 """
 import contextlib
 import json
@@ -34,9 +34,9 @@ def networks(d):
     return {n["name"] or n["file"]: n for n in json.loads(text)["networks"]}
 
 
-def other(d, name="blue", plugin="ptp", **more):
+def other(d, name="blue", plugin="ptp", subnet="10.91.0.0/24", **more):
     return {"cniVersion": "1.0.0", "name": name, "plugins": [{"type": plugin, "ipam": {
-        "type": "host-local", "dataDir": str(d.leases), "subnet": "10.91.0.0/24"}}], **more}
+        "type": "host-local", "dataDir": str(d.leases), "subnet": subnet}}], **more}
 
 
 def row(d, name):
@@ -115,6 +115,41 @@ def test_without_a_configuration_the_built_in_network_is_listed_or_none(pods):
     hawser_network = networks(d)["hawser"]
     assert hawser_network["file"] == "built in" and hawser_network["plugins"] == [
         "bridge", "portmap", "firewall", "bandwidth"]
+
+
+# ---- check -----------------------------------------------------------------------------------------
+
+def test_check_tells_which_pods_have_a_changed_network(pods):
+    d = pods()
+    web = d.cri.run("web")
+    d.cri.run("host", network=2)
+    assert sorted(command(d, "network", "check")[1].splitlines()) == [
+        "host: not checked: it has no network with CHECK", "web: unchanged (pods)"]
+    run("ip", "-n", "hawser-" + web, "address", "flush", "dev", "eth0")
+    status, text, errors = command(d, "network", "check")
+    assert (status, text) == (1, "host: not checked: it has no network with CHECK\n")
+    assert errors.startswith('hawser: pod "web": network "pods": ') and len(errors.splitlines()) == 1
+    assert command(d, "network", "check", "web")[0] == 1 and command(d, "network", "check", "host")[0] == 0
+
+
+def test_check_names_the_networks_that_it_has_checked(pods):
+    d = pods()
+    d.write_network(other(d), "50-blue.conflist")
+    d.write_network(other(d, "red", subnet="10.92.0.0/24", disableCheck=True), "60-red.conflist")
+    pod = d.cri.run("web", annotations={"io.hawser.networks": "blue,red"})
+    assert command(d, "network", "check", pod[:12]) == (0, "%s: unchanged (pods blue)\n" % pod[:12], "")
+    assert json.loads(command(d, "network", "check", "--json")[1]) == {
+        "unchanged": [{"networks": ["pods", "blue"], "id": pod}]}
+
+
+def test_check_of_a_stopped_pod_fails_and_without_a_name_it_is_left_out(pods):
+    d = pods()
+    pod = d.cri.run("web")
+    d.cri.stop(pod)
+    status, text, errors = command(d, "network", "check", "web", "none")
+    assert (status, text) == (1, "") and 'hawser: pod "web": pod %s is stopped\n' % pod in errors
+    assert 'hawser: pod "none": not found\n' in errors
+    assert command(d, "network", "check") == (0, "", "")
 
 
 # ---- gc --------------------------------------------------------------------------------------------

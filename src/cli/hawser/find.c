@@ -164,6 +164,16 @@ int list_pods(struct cli *cli, Runtime__V1__ListPodSandboxResponse **ret, struct
 	return 0;
 }
 
+char *pod_label(const Runtime__V1__PodSandbox *pod)
+{
+	const Runtime__V1__PodSandboxMetadata *m = pod->metadata;
+
+	if (!m)
+		return str_copy(pod->id);
+	return str_equal(m->namespace_, "default") ? str_copy(m->name)
+						   : str_printf("%s/%s", m->namespace_, m->name);
+}
+
 static void add_pods(struct objects *objects, const Runtime__V1__ListPodSandboxResponse *list)
 {
 	objects->v = mem_resize(objects->v, objects->n + list->n_items + 1, sizeof(*objects->v));

@@ -34,6 +34,7 @@ struct Runtime__V1__ImageStatusResponse;
 struct Runtime__V1__ListContainersResponse;
 struct Runtime__V1__ListImagesResponse;
 struct Runtime__V1__ListPodSandboxResponse;
+struct Runtime__V1__PodSandbox;
 /* api/hawser-v1.pb-c.h */
 struct Hawser__V1__ListLostContainersResponse;
 struct Hawser__V1__ListPodsResponse;
@@ -68,9 +69,10 @@ struct cli {
 
 extern const struct command ps_command, exec_command, logs_command, run_command, start_command,
 	stop_command, kill_command, wait_command, pull_command, images_command, rmi_command,
-	inspect_command, history_command, verify_command, recover_command, load_command,
+	image_inspect_command, history_command, verify_command, recover_command, load_command,
 	save_command, info_command, version_command;
-extern const struct command pods_command, rm_command, network_ls_command, network_gc_command;
+extern const struct command pods_command, rm_command, inspect_command, network_ls_command,
+	network_check_command, network_gc_command;
 
 /* ---- runtime.c: calls -------------------------------------------------------- */
 
@@ -124,6 +126,8 @@ struct found {
 };
 /* Find a pod or a container; a name stands for a pod rather than for a container. */
 int find_any(struct cli *cli, const char *word, struct found *ret, struct hw_err *e);
+/* Return: a name that find_pod() accepts, unless it is ambiguous: NAME or NAMESPACE/NAME; freed by the caller */
+char *pod_label(const struct Runtime__V1__PodSandbox *pod);
 int list_pods(struct cli *cli, struct Runtime__V1__ListPodSandboxResponse **ret, struct hw_err *e);
 int list_containers(struct cli *cli, struct Runtime__V1__ContainerFilter *filter,
 		    struct Runtime__V1__ListContainersResponse **ret, struct hw_err *e);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/hawser/network.c - network ls, network gc: networks of hawser-cri
+ * cli/hawser/network.c - network ls, check, gc: networks of hawser-cri
  */
 #include <stdio.h>
 
+#include "api/cri-v1.pb-c.h"
 #include "api/hawser-v1.pb-c.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -13,6 +14,7 @@
 #include "cli/json.h"
 #include "cli/table.h"
 #include "cli/text.h"
+#include "rpc/grpc/status.h"
 
 static int list_networks(struct cli *cli, Hawser__V1__ListNetworksResponse **ret, struct hw_err *e)
 {
@@ -115,6 +117,107 @@ const struct command network_ls_command = {
 		"  hawser network ls\n"
 		"  hawser network ls --json | jq -r '.networks[] | select(.ready | not) | "
 		".message'\n",
+};
+
+/* ---- check ----------------------------------------------------------------------- */
+
+/* @label: the pod, for people. Prints a line, or appends to @list with --json. */
+static int check_pod(struct cli *cli, const char *label, char *id, struct value *list,
+		     struct hw_err *e)
+{
+	Hawser__V1__CheckPodRequest request = HAWSER__V1__CHECK_POD_REQUEST__INIT;
+	AUTO(api_free) Hawser__V1__CheckPodResponse *answer = NULL;
+	autofree char *clean = text_clean(label), *networks = NULL, *names = NULL;
+	struct value *pod;
+
+	request.id = id;
+	if (service_call(cli, &hawser__v1__networks__descriptor, "Check", &request.base, &answer,
+			 e) < 0) {
+		hawser_failed(cli, cli->command->name, e);
+		return err_ctx(e, "pod \"%s\"", label);
+	}
+	if (cli->json) {
+		pod = message_to_json(&answer->base);
+		value_set(pod, "id", value_new_string(id));
+		value_append(list, pod);
+		return 0;
+	}
+	names = join(answer->networks, answer->n_networks);
+	networks = text_clean(names);
+	if (*networks)
+		printf("%s: unchanged (%s)\n", clean, networks);
+	else
+		printf("%s: not checked: it has no network with CHECK\n", clean);
+	return 0;
+}
+
+static int check_word(struct cli *cli, const char *word, struct value *list, struct hw_err *e)
+{
+	autofree char *id = NULL;
+	int r;
+
+	r = find_pod(cli, word, &id, e);
+	return r < 0 ? r : check_pod(cli, word, id, list, e);
+}
+
+/* Pods that are stopped or removed meanwhile are left out. */
+static int check_all(struct cli *cli, struct value *list, struct errors *errors, struct hw_err *e)
+{
+	AUTO(api_free) Runtime__V1__ListPodSandboxResponse *pods = NULL;
+	int r;
+
+	r = list_pods(cli, &pods, e);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < pods->n_items; i++) {
+		const Runtime__V1__PodSandbox *pod = pods->items[i];
+		autofree char *label = pod_label(pod);
+
+		if (pod->state != RUNTIME__V1__POD_SANDBOX_STATE__SANDBOX_READY ||
+		    check_pod(cli, label, pod->id, list, e) == 0)
+			continue;
+		if (status_from_err(e) != STATUS_NOT_FOUND &&
+		    status_from_err(e) != STATUS_FAILED_PRECONDITION)
+			errors_add(errors, e);
+		if (is_unimplemented(e))
+			break;
+	}
+	return 0;
+}
+
+static int run_check(struct cli *cli, char **args, struct hw_err *e)
+{
+	struct value *all = value_new_object(), *list = value_new_array();
+	struct errors errors = { 0 };
+
+	value_set(all, "unchanged", list);
+	if (!args[0] && check_all(cli, list, &errors, e) < 0)
+		errors_add(&errors, e);
+	for (; *args; args++)
+		if (check_word(cli, *args, list, e) < 0)
+			errors_add(&errors, e);
+	if (cli->json)
+		print_json(all);
+	else
+		value_free(all);
+	return errors_result(&errors, e);
+}
+
+const struct command network_check_command = {
+	.name = "network check",
+	.group = "networks",
+	.args = "[POD...]",
+	.max_args = -1,
+	.is_long = true,
+	.run = run_check,
+	.summary = "check that networks of pods are unchanged",
+	.help = "Runs CHECK of the plugins: it compares interfaces, addresses, routes and rules "
+		"with\n"
+		"what was created for the pod. Without POD, all pods that are ready are checked.\n"
+		"The exit status is 1 if something has changed.\n\n"
+		"examples:\n"
+		"  hawser network check\n"
+		"  hawser network check web\n",
 };
 
 /* ---- gc -------------------------------------------------------------------------- */
