@@ -74,8 +74,7 @@ static int64_t run_pod(const struct side *side, struct rpc_client *client, struc
 	autofree char *name = str_printf("pod%d", op->number);
 	Runtime__V1__PodSandboxMetadata metadata = RUNTIME__V1__POD_SANDBOX_METADATA__INIT;
 	Runtime__V1__NamespaceOption namespaces = RUNTIME__V1__NAMESPACE_OPTION__INIT;
-	Runtime__V1__LinuxSandboxSecurityContext security =
-		RUNTIME__V1__LINUX_SANDBOX_SECURITY_CONTEXT__INIT;
+	Runtime__V1__LinuxSandboxSecurityContext security;
 	Runtime__V1__LinuxPodSandboxConfig lin = RUNTIME__V1__LINUX_POD_SANDBOX_CONFIG__INIT;
 	Runtime__V1__PodSandboxConfig config = RUNTIME__V1__POD_SANDBOX_CONFIG__INIT;
 	Runtime__V1__RunPodSandboxRequest request = RUNTIME__V1__RUN_POD_SANDBOX_REQUEST__INIT;
@@ -85,6 +84,7 @@ static int64_t run_pod(const struct side *side, struct rpc_client *client, struc
 	metadata.name = metadata.uid = name;
 	metadata.namespace_ = no_const("bench");
 	namespaces.pid = pid;
+	runtime__v1__linux_sandbox_security_context__init(&security);
 	security.namespace_options = &namespaces;
 	lin.cgroup_parent = no_const(CGROUP);
 	lin.security_context = &security;
@@ -144,8 +144,7 @@ static int64_t create_container(const struct side *side, struct rpc_client *clie
 	Runtime__V1__ImageSpec image = RUNTIME__V1__IMAGE_SPEC__INIT;
 	Runtime__V1__Mount mount = RUNTIME__V1__MOUNT__INIT, *mounts[] = { &mount };
 	Runtime__V1__NamespaceOption namespaces = RUNTIME__V1__NAMESPACE_OPTION__INIT;
-	Runtime__V1__LinuxContainerSecurityContext security =
-		RUNTIME__V1__LINUX_CONTAINER_SECURITY_CONTEXT__INIT;
+	Runtime__V1__LinuxContainerSecurityContext security;
 	Runtime__V1__LinuxContainerConfig lin = RUNTIME__V1__LINUX_CONTAINER_CONFIG__INIT;
 	Runtime__V1__ContainerConfig config = RUNTIME__V1__CONTAINER_CONFIG__INIT;
 	Runtime__V1__CreateContainerRequest request = RUNTIME__V1__CREATE_CONTAINER_REQUEST__INIT;
@@ -159,6 +158,7 @@ static int64_t create_container(const struct side *side, struct rpc_client *clie
 	mount.host_path = no_const(side->dir);
 	mount.container_path = no_const(INSIDE);
 	namespaces.pid = RUNTIME__V1__NAMESPACE_MODE__CONTAINER;
+	runtime__v1__linux_container_security_context__init(&security);
 	security.namespace_options = &namespaces;
 	lin.security_context = &security;
 	config.metadata = &metadata;

@@ -131,9 +131,10 @@ static void count_pod(const struct pod_view *pod, struct network_list *list)
 	const struct pod_attachment *a = pod->network->attachments.v;
 
 	for (size_t i = 0; i < pod->network->attachments.n; i++) {
-		struct network_entry *entry = find_entry(list, a[i].network);
+		struct network_entry *entry;
 		bool counted = false;
 
+		entry = find_entry(list, a[i].network);
 		if (!entry)
 			entry = add_deleted(list, &a[i]);
 		for (size_t k = 0; k < i; k++)

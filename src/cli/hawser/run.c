@@ -86,7 +86,7 @@ static int catch_signals(struct run *run, struct hw_err *e)
 	return run->signals < 0 ? err_set(e, -errno, "create a signalfd") : 0;
 }
 
-/* Return: the number of a signal that was sent; 0 if there is none */
+/* Return: the number of a signal that was sent; 0: no signal */
 static int next_signal(const struct run *run)
 {
 	struct signalfd_siginfo info;

@@ -4,10 +4,11 @@
  *
  * How:   a sender process (net/sender.h) sends complete Ethernet frames through a
  *        packet socket in the link's namespace. A bridge copies them to all its ports
- *        inside send(), which takes milliseconds if it has a thousand ports. IPv4: an ARP request with the address as sender and target
- *        (an ARP announcement, RFC 5227). IPv6: a neighbour advertisement to all
- *        nodes, with the override flag (RFC 4861 7.2.6). A packet socket works for
- *        both families, and can also announce a tentative address.
+ *        inside send(), which takes milliseconds if it has a thousand ports. IPv4: an
+ *        ARP request with the address as sender and target (an ARP announcement, RFC
+ *        5227). IPv6: a neighbour advertisement to all nodes, with the override flag
+ *        (RFC 4861 7.2.6). A packet socket works for both families, and can also
+ *        announce a tentative address.
  *        The last close() of a packet socket blocks for an RCU grace period (10 to
  *        20 ms), so the sender process is the one that closes last.
  */
