@@ -26,9 +26,10 @@ typedef int entry_function(struct log_output *log, const struct log_entry *entry
 
 static int flush(struct log_output *log, struct hw_err *e)
 {
-	int r = file_write_fd(log->out_is_stderr ? STDERR_FILENO : STDOUT_FILENO,
-			      str_or(log->out.data, ""), log->out.len, e);
+	int r;
 
+	r = file_write_fd(log->out_is_stderr ? STDERR_FILENO : STDOUT_FILENO,
+			  str_or(log->out.data, ""), log->out.len, e);
 	log->out.len = 0;
 	return r < 0 ? err_ctx(e, "print the log") : 0;
 }
@@ -107,9 +108,10 @@ static int read_entries(struct log_output *log, entry_function *take, struct hw_
 
 	for (;;) {
 		char *space = buf_reserve(&log->in, BLOCK);
-		ssize_t n = pread(log->fd, space, BLOCK, log->offset);
+		ssize_t n;
 		int r;
 
+		n = pread(log->fd, space, BLOCK, log->offset);
 		if (n < 0)
 			return read_error(log, e);
 		if (n == 0)
