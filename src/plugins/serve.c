@@ -92,8 +92,8 @@ static void set_handler(int number, void (*handler)(int number))
 
 /* ---- the process of a call: its end ------------------------------------------------ */
 
-/* A second process kills the group, because it must outlive it. It inherits lock and socket. Only
- * functions that a signal handler may call are used here. */
+/* A second process kills the group, because it must outlive it. It inherits lock and socket. If it is killed
+ * before that, this process kills the group. Only functions that a signal handler may call are used here. */
 static void end_call(void)
 {
 	const pid_t group = getpid();
@@ -101,11 +101,10 @@ static void end_call(void)
 	pid_t pid;
 
 	pid = _Fork();
-	if (pid < 0)
-		kill(-group, SIGKILL);
+	if (pid > 0)
+		waitpid(pid, NULL, 0);
 	if (pid != 0)
-		for (;;)
-			pause();
+		kill(-group, SIGKILL); /* also this process */
 	setsid();
 	kill(-group, SIGKILL);
 	while (kill(-group, 0) == 0 && !time_has_passed(deadline))

@@ -217,6 +217,42 @@ void exec_result_done(struct exec_result *r)
 	buf_done(&r->errors);
 }
 
+/* ---- commands of an earlier process ------------------------------------------------------------- */
+
+/* Whether a process is in the cgroup of a container, and in another session than its first process, as commands
+ * are. */
+static bool is_command(int bundle, const char *id, pid_t pid)
+{
+	autofree char *path = str_printf("/proc/%d/cgroup", pid);
+	AUTO(buf_done) struct buf cgroups = { 0 };
+	struct hw_err ignored;
+	int first;
+
+	return file_read(AT_FDCWD, path, LOG_MAX, &cgroups, &ignored) == 0 &&
+	       strstr(cgroups.data, id) && pid_read_file(bundle, "pidfile", &first, &ignored) > 0 &&
+	       getsid(pid) != getsid(first);
+}
+
+static int sweep_command(void *ctx, const struct file_entry *entry, struct hw_err *e)
+{
+	autoclose int dir = -1;
+	struct hw_err ignored;
+	int pid;
+
+	if (!str_starts(entry->name, "exec."))
+		return 0;
+	dir = openat(entry->dir, entry->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir >= 0 && pid_read_file(dir, "pid", &pid, &ignored) > 0 &&
+	    is_command(entry->dir, ctx, pid))
+		kill(-getpgid(pid), SIGKILL);
+	return remove_tree(entry->dir, entry->name, e);
+}
+
+int exec_sweep(const char *bundle, const char *id, struct hw_err *e)
+{
+	return file_walk(AT_FDCWD, bundle, sweep_command, (void *)id, e);
+}
+
 /* ---- a command with streams ---------------------------------------------------------------------- */
 
 struct exec {

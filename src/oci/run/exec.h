@@ -46,6 +46,10 @@ int exec_sync(const struct exec_command *x, int cancel_fd, int64_t deadline,
 void exec_result_done(struct exec_result *r);
 AUTO_VALUE_DEFINE(exec_result_done, struct exec_result);
 
+/* After a restart of this process: kills the commands in a container that it was waiting for, and deletes their
+ * files. @bundle, @id: of the container. Return: 0; -ENOENT: no bundle; or another negative errno */
+int exec_sweep(const char *bundle, const char *id, struct hw_err *e);
+
 struct exec;
 
 /* Where the command reads and writes. The descriptors are borrowed until exec_open() returns. */
