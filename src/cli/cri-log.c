@@ -15,8 +15,9 @@ struct word {
 /* Takes the word before the next space. Return: false if there is no space */
 static bool take_word(const char **at, const char *end, struct word *ret)
 {
-	const char *space = memchr(*at, ' ', (size_t)(end - *at));
+	const char *space;
 
+	space = memchr(*at, ' ', (size_t)(end - *at));
 	if (!space)
 		return false;
 	*ret = (struct word){ *at, (size_t)(space - *at) };

@@ -149,7 +149,7 @@ static int run_ps(struct cli *cli, char **args, struct hw_err *e)
 	if (r < 0)
 		return r;
 	if (list->n_containers)
-		qsort(list->containers, list->n_containers, sizeof(*list->containers),
+		qsort(list->containers, list->n_containers, sizeof(Runtime__V1__Container *),
 		      compare_ages);
 	if (cli->json) {
 		print_json(message_to_json(&list->base));

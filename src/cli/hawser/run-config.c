@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "api/cri-v1.pb-c.h"
 #include "base/str.h"
 
 #define NAME_MAX_LEN 63 /* of a DNS label */
@@ -32,6 +33,25 @@ static char *const masked_paths[] = {
 static char *const readonly_paths[] = {
 	(char *)"/proc/bus",	       (char *)"/proc/fs", (char *)"/proc/irq", (char *)"/proc/sys",
 	(char *)"/proc/sysrq-trigger",
+};
+
+/* The messages, which point to each other. */
+struct run_parts {
+	Runtime__V1__PodSandboxConfig pod;
+	Runtime__V1__PodSandboxMetadata pod_metadata;
+	Runtime__V1__NamespaceOption namespaces;
+	Runtime__V1__LinuxSandboxSecurityContext pod_security;
+	Runtime__V1__LinuxPodSandboxConfig pod_linux;
+	Runtime__V1__ContainerConfig container;
+	Runtime__V1__ContainerMetadata metadata;
+	Runtime__V1__ImageSpec image;
+	Runtime__V1__SecurityProfile seccomp;
+	Runtime__V1__LinuxContainerSecurityContext security;
+	Runtime__V1__LinuxContainerConfig linux;
+	Runtime__V1__KeyValue *env;
+	Runtime__V1__Mount *mounts;
+	Runtime__V1__PortMapping *ports;
+	struct hw_strings texts; /* parts of the options */
 };
 
 /* ---- names ----------------------------------------------------------------------- */
@@ -74,8 +94,8 @@ static char *keep(struct run_config *c, const char *text, size_t len)
 {
 	autofree char *copy = str_ncopy(text, len);
 
-	strings_add(&c->texts, copy);
-	return c->texts.v[c->texts.n - 1];
+	strings_add(&c->parts->texts, copy);
+	return c->parts->texts.v[c->parts->texts.n - 1];
 }
 
 /* "KEY=VALUE", or "KEY" for a variable of hawser's environment. Return: 1; 0: there is no such variable */
@@ -151,32 +171,32 @@ static int parse_mapping(struct run_config *c, const char *text, Runtime__V1__Po
 
 static int add_env(struct run_config *c, const struct hw_strings *list, struct hw_err *e)
 {
-	Runtime__V1__ContainerConfig *container = &c->container;
+	Runtime__V1__ContainerConfig *container = c->container;
 
-	c->env = mem_new(list->n * sizeof(*c->env));
-	container->envs = mem_new(list->n * sizeof(*container->envs));
+	c->parts->env = mem_new(list->n * sizeof(*c->parts->env));
+	container->envs = mem_new(list->n * sizeof(Runtime__V1__KeyValue *));
 	for (size_t i = 0; i < list->n; i++) {
 		int r;
 
-		r = parse_env(c, list->v[i], &c->env[i], e);
+		r = parse_env(c, list->v[i], &c->parts->env[i], e);
 		if (r < 0)
 			return r;
 		if (r > 0)
-			container->envs[container->n_envs++] = &c->env[i];
+			container->envs[container->n_envs++] = &c->parts->env[i];
 	}
 	return 0;
 }
 
 static int add_volumes(struct run_config *c, const struct hw_strings *list, struct hw_err *e)
 {
-	Runtime__V1__ContainerConfig *container = &c->container;
+	Runtime__V1__ContainerConfig *container = c->container;
 	int r = 0;
 
-	c->mounts = mem_new(list->n * sizeof(*c->mounts));
-	container->mounts = mem_new(list->n * sizeof(*container->mounts));
+	c->parts->mounts = mem_new(list->n * sizeof(*c->parts->mounts));
+	container->mounts = mem_new(list->n * sizeof(Runtime__V1__Mount *));
 	for (size_t i = 0; i < list->n && r == 0; i++) {
-		r = parse_volume(c, list->v[i], &c->mounts[i], e);
-		container->mounts[container->n_mounts++] = &c->mounts[i];
+		r = parse_volume(c, list->v[i], &c->parts->mounts[i], e);
+		container->mounts[container->n_mounts++] = &c->parts->mounts[i];
 	}
 	return r;
 }
@@ -185,11 +205,11 @@ static int add_ports(struct run_config *c, const struct hw_strings *list, struct
 {
 	int r = 0;
 
-	c->ports = mem_new(list->n * sizeof(*c->ports));
-	c->pod.port_mappings = mem_new(list->n * sizeof(*c->pod.port_mappings));
+	c->parts->ports = mem_new(list->n * sizeof(*c->parts->ports));
+	c->pod->port_mappings = mem_new(list->n * sizeof(Runtime__V1__PortMapping *));
 	for (size_t i = 0; i < list->n && r == 0; i++) {
-		r = parse_mapping(c, list->v[i], &c->ports[i], e);
-		c->pod.port_mappings[c->pod.n_port_mappings++] = &c->ports[i];
+		r = parse_mapping(c, list->v[i], &c->parts->ports[i], e);
+		c->pod->port_mappings[c->pod->n_port_mappings++] = &c->parts->ports[i];
 	}
 	return r;
 }
@@ -198,49 +218,49 @@ static int add_ports(struct run_config *c, const struct hw_strings *list, struct
 
 static void init_pod(struct run_config *c, const struct run_options *o)
 {
-	runtime__v1__pod_sandbox_metadata__init(&c->pod_metadata);
-	c->pod_metadata.name = c->name;
-	c->pod_metadata.namespace_ = (char *)RUN_NAMESPACE;
-	c->pod_metadata.uid = c->name; /* two pods with one name are refused */
-	runtime__v1__namespace_option__init(&c->namespaces);
-	c->namespaces.pid = RUNTIME__V1__NAMESPACE_MODE__CONTAINER;
+	runtime__v1__pod_sandbox_metadata__init(&c->parts->pod_metadata);
+	c->parts->pod_metadata.name = c->name;
+	c->parts->pod_metadata.namespace_ = (char *)RUN_NAMESPACE;
+	c->parts->pod_metadata.uid = c->name; /* two pods with one name are refused */
+	runtime__v1__namespace_option__init(&c->parts->namespaces);
+	c->parts->namespaces.pid = RUNTIME__V1__NAMESPACE_MODE__CONTAINER;
 	if (o->host_network)
-		c->namespaces.network = RUNTIME__V1__NAMESPACE_MODE__NODE;
-	runtime__v1__linux_sandbox_security_context__init(&c->pod_security);
-	c->pod_security.namespace_options = &c->namespaces;
-	runtime__v1__linux_pod_sandbox_config__init(&c->pod_linux);
-	c->pod_linux.security_context = &c->pod_security;
-	runtime__v1__pod_sandbox_config__init(&c->pod);
-	c->pod.metadata = &c->pod_metadata;
-	c->pod.hostname = o->host_network ? (char *)"" : c->name;
-	c->pod.log_directory = c->log_directory;
-	c->pod.linux = &c->pod_linux;
+		c->parts->namespaces.network = RUNTIME__V1__NAMESPACE_MODE__NODE;
+	runtime__v1__linux_sandbox_security_context__init(&c->parts->pod_security);
+	c->parts->pod_security.namespace_options = &c->parts->namespaces;
+	runtime__v1__linux_pod_sandbox_config__init(&c->parts->pod_linux);
+	c->parts->pod_linux.security_context = &c->parts->pod_security;
+	runtime__v1__pod_sandbox_config__init(c->pod);
+	c->pod->metadata = &c->parts->pod_metadata;
+	c->pod->hostname = o->host_network ? (char *)"" : c->name;
+	c->pod->log_directory = c->log_directory;
+	c->pod->linux = &c->parts->pod_linux;
 }
 
 static void init_container(struct run_config *c, const char *image, char **args)
 {
-	runtime__v1__container_metadata__init(&c->metadata);
-	c->metadata.name = c->name;
-	runtime__v1__image_spec__init(&c->image);
-	c->image.image = c->image.user_specified_image = (char *)image;
-	runtime__v1__security_profile__init(&c->seccomp); /* RuntimeDefault */
-	runtime__v1__linux_container_security_context__init(&c->security);
-	c->security.namespace_options = &c->namespaces;
-	c->security.masked_paths = (char **)masked_paths;
-	c->security.n_masked_paths = ARRAY_SIZE(masked_paths);
-	c->security.readonly_paths = (char **)readonly_paths;
-	c->security.n_readonly_paths = ARRAY_SIZE(readonly_paths);
-	c->security.seccomp = &c->seccomp;
-	runtime__v1__linux_container_config__init(&c->linux);
-	c->linux.security_context = &c->security;
-	runtime__v1__container_config__init(&c->container);
-	c->container.metadata = &c->metadata;
-	c->container.image = &c->image;
-	c->container.args = args;
-	while (args[c->container.n_args])
-		c->container.n_args++;
-	c->container.log_path = strrchr(c->log_path, '/') + 1;
-	c->container.linux = &c->linux;
+	runtime__v1__container_metadata__init(&c->parts->metadata);
+	c->parts->metadata.name = c->name;
+	runtime__v1__image_spec__init(&c->parts->image);
+	c->parts->image.image = c->parts->image.user_specified_image = (char *)image;
+	runtime__v1__security_profile__init(&c->parts->seccomp); /* RuntimeDefault */
+	runtime__v1__linux_container_security_context__init(&c->parts->security);
+	c->parts->security.namespace_options = &c->parts->namespaces;
+	c->parts->security.masked_paths = (char **)masked_paths;
+	c->parts->security.n_masked_paths = ARRAY_SIZE(masked_paths);
+	c->parts->security.readonly_paths = (char **)readonly_paths;
+	c->parts->security.n_readonly_paths = ARRAY_SIZE(readonly_paths);
+	c->parts->security.seccomp = &c->parts->seccomp;
+	runtime__v1__linux_container_config__init(&c->parts->linux);
+	c->parts->linux.security_context = &c->parts->security;
+	runtime__v1__container_config__init(c->container);
+	c->container->metadata = &c->parts->metadata;
+	c->container->image = &c->parts->image;
+	c->container->args = args;
+	while (args[c->container->n_args])
+		c->container->n_args++;
+	c->container->log_path = strrchr(c->log_path, '/') + 1;
+	c->container->linux = &c->parts->linux;
 }
 
 int run_config_init(struct run_config *ret, const struct run_options *options, const char *image,
@@ -254,6 +274,9 @@ int run_config_init(struct run_config *ret, const struct run_options *options, c
 			"invalid value \"%s\" for --name: want at most %d lowercase letters, "
 			"digits and \"-\", with no \"-\" at the start or end",
 			options->name, NAME_MAX_LEN);
+	ret->parts = mem_new(sizeof(*ret->parts));
+	ret->pod = &ret->parts->pod;
+	ret->container = &ret->parts->container;
 	ret->name = options->name ? str_copy(options->name) : make_name(image);
 	ret->log_directory = str_printf("%s/%s", RUN_LOGS, ret->name);
 	ret->log_path = str_printf("%s/%s.log", ret->log_directory, ret->name);
@@ -272,7 +295,7 @@ int run_config_init(struct run_config *ret, const struct run_options *options, c
 
 void run_config_set_image(struct run_config *c, char *image_id)
 {
-	c->image.image = image_id;
+	c->parts->image.image = image_id;
 }
 
 void run_config_done(struct run_config *c)
@@ -280,11 +303,14 @@ void run_config_done(struct run_config *c)
 	free(c->name);
 	free(c->log_directory);
 	free(c->log_path);
-	free(c->container.envs);
-	free(c->container.mounts);
-	free(c->pod.port_mappings);
-	free(c->env);
-	free(c->mounts);
-	free(c->ports);
-	hw_strings_free(&c->texts);
+	if (!c->parts)
+		return;
+	free(c->container->envs);
+	free(c->container->mounts);
+	free(c->pod->port_mappings);
+	free(c->parts->env);
+	free(c->parts->mounts);
+	free(c->parts->ports);
+	hw_strings_free(&c->parts->texts);
+	free(c->parts);
 }

@@ -6,8 +6,7 @@
  *        log is in RUN_LOGS/NAME. The container has the limits of an ordinary pod of
  *        Kubernetes: the same masked and read-only paths, and the runtime's seccomp profile.
  * Rules: the name of a pod is a DNS label, as in Kubernetes: it is also its host name, and a
- *        part of the path of its log. The messages point into the struct, which must not
- *        be copied after run_config_init().
+ *        part of the path of its log.
  */
 #ifndef CLI_HAWSER_RUN_CONFIG_H
 #define CLI_HAWSER_RUN_CONFIG_H
@@ -16,9 +15,12 @@
 
 #include <hawser/field.h>
 
-#include "api/cri-v1.pb-c.h"
 #include "base/err.h"
 #include "base/mem.h"
+
+/* api/cri-v1.pb-c.h */
+struct Runtime__V1__ContainerConfig;
+struct Runtime__V1__PodSandboxConfig;
 
 #define RUN_NAMESPACE "default"
 #define RUN_LOGS      "/var/log/hawser/run"
@@ -30,23 +32,10 @@ struct run_options {
 };
 
 struct run_config {
-	Runtime__V1__PodSandboxConfig pod;
-	Runtime__V1__ContainerConfig container;
+	struct Runtime__V1__PodSandboxConfig *pod;
+	struct Runtime__V1__ContainerConfig *container;
 	char *name, *log_directory, *log_path; /* log_path is absolute */
-
-	Runtime__V1__PodSandboxMetadata pod_metadata;
-	Runtime__V1__NamespaceOption namespaces;
-	Runtime__V1__LinuxSandboxSecurityContext pod_security;
-	Runtime__V1__LinuxPodSandboxConfig pod_linux;
-	Runtime__V1__ContainerMetadata metadata;
-	Runtime__V1__ImageSpec image;
-	Runtime__V1__SecurityProfile seccomp;
-	Runtime__V1__LinuxContainerSecurityContext security;
-	Runtime__V1__LinuxContainerConfig linux;
-	Runtime__V1__KeyValue *env;
-	Runtime__V1__Mount *mounts;
-	Runtime__V1__PortMapping *ports;
-	struct hw_strings texts; /* parts of the options */
+	struct run_parts *parts;
 };
 
 /* @image, @args: NULL at the end; both, and @options, must live as long as *ret.

@@ -18,6 +18,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "api/cri-v1.pb-c.h"
 #include "base/os/file.h"
 #include "base/str.h"
 #include "cli/hawser/hawser.h"
@@ -86,7 +87,7 @@ static int catch_signals(struct run *run, struct hw_err *e)
 	return run->signals < 0 ? err_set(e, -errno, "create a signalfd") : 0;
 }
 
-/* Return: the number of a signal that was sent; 0: no signal */
+/* Return: the number of a signal that was sent, or 0 */
 static int next_signal(const struct run *run)
 {
 	struct signalfd_siginfo info;
@@ -149,8 +150,8 @@ static int check_name(struct cli *cli, const char *name, struct hw_err *e)
 /* The runtime would create a directory on the host. */
 static int check_volumes(const struct run_config *config, struct hw_err *e)
 {
-	for (size_t i = 0; i < config->container.n_mounts; i++) {
-		const char *path = config->container.mounts[i]->host_path;
+	for (size_t i = 0; i < config->container->n_mounts; i++) {
+		const char *path = config->container->mounts[i]->host_path;
 
 		if (access(path, F_OK) < 0)
 			return err_set(e, -errno, "volume %s", path);
@@ -175,14 +176,14 @@ static int create(struct run *run, struct run_config *config, struct hw_err *e)
 	AUTO(api_free) Runtime__V1__CreateContainerResponse *answer = NULL;
 	int r;
 
-	pod.config = &config->pod;
+	pod.config = config->pod;
 	r = runtime_call(run->cli, "RunPodSandbox", &pod.base, &pod_answer, e);
 	if (r < 0)
 		return err_ctx(e, "create pod \"%s\"", run->name);
 	run->pod = str_copy(pod_answer->pod_sandbox_id);
 	container.pod_sandbox_id = run->pod;
-	container.config = &config->container;
-	container.sandbox_config = &config->pod;
+	container.config = config->container;
+	container.sandbox_config = config->pod;
 	r = runtime_call(run->cli, "CreateContainer", &container.base, &answer, e);
 	if (r < 0)
 		return err_ctx(e, "create container \"%s\"", run->name);
