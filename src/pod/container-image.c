@@ -20,6 +20,8 @@
 #include "image/store/mount.h"
 #include "pod/container.h"
 
+#define LAYERS_BYTES_MAX (64 << 10)
+
 /* ---- image and layers ------------------------------------------------------------------ */
 
 static void set_image(struct container *c, const struct store_image *image)
@@ -42,11 +44,47 @@ static int hold_layers(struct container *c, struct hw_err *e)
 	return r < 0 ? r : all;
 }
 
-int container_hold_layers(struct container *c, struct hw_err *e)
+/* The file "layers" in the bundle: a chain ID in each line. */
+static char *layers_file(const struct container *c)
 {
+	return str_printf("%s/containers/%s/layers", c->pods->state, c->o.id);
+}
+
+static int write_layers(const struct container *c, struct hw_err *e)
+{
+	AUTO(buf_done) struct buf text = { 0 };
+	autofree char *path = layers_file(c);
+
+	for (size_t i = 0; i < c->layers.n; i++)
+		buf_printf(&text, "%s\n", c->layers.v[i]);
+	return file_replace(AT_FDCWD, path, text.data, text.len, 0600, 0, e);
+}
+
+static int read_layers(struct container *c, struct hw_err *e)
+{
+	AUTO(hw_strings_free) struct hw_strings lines = { 0 };
+	AUTO(buf_done) struct buf text = { 0 };
+	autofree char *path = layers_file(c);
 	int r;
 
-	r = hold_layers(c, e);
+	r = file_read_if_exists(AT_FDCWD, path, LAYERS_BYTES_MAX, &text, e);
+	if (r < 0)
+		return r;
+	strings_split(str_or(text.data, ""), '\n', &lines);
+	for (size_t i = 0; i < lines.n; i++)
+		if (!str_empty(lines.v[i]))
+			strings_add(&c->layers, lines.v[i]);
+	return 0;
+}
+
+int container_hold_layers(struct container *c, struct hw_err *e)
+{
+	int r = 0;
+
+	if (!c->spec)
+		r = read_layers(c, e);
+	if (r == 0)
+		r = hold_layers(c, e);
 	return r < 0 ? err_ctx(e, "container %s", c->o.id) : 0;
 }
 
@@ -102,11 +140,13 @@ int container_mount(struct container *c, struct hw_err *e)
 		.id = c->image_id, .upper = upper, .work = work, .is_volatile = true
 	};
 	const char *const dirs[] = { dir, upper, work, target };
+	int r;
 
 	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++)
 		if (mkdir(dirs[i], i == 1 ? 0755 : 0700) < 0)
 			return err_set(e, -errno, "create %s", dirs[i]);
-	return mount_image(c->pods->options.store, &image, target, e);
+	r = write_layers(c, e);
+	return r < 0 ? r : mount_image(c->pods->options.store, &image, target, e);
 }
 
 int container_unmount(struct pods *p, const char *id, struct hw_err *e)

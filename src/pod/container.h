@@ -96,7 +96,7 @@ void event_container_deleted(struct container *c);
 /* Finds the image of a container and holds its layers. *ret_config is freed by the caller. Return: 0;
  * -ENODATA: no such image */
 int container_find_image(struct container *c, struct image_config **ret_config, struct hw_err *e);
-/* Holds the layers again, after a restart. */
+/* Holds the layers again, after a restart. Those of a lost container are listed in its bundle. */
 int container_hold_layers(struct container *c, struct hw_err *e);
 int container_mount(struct container *c, struct hw_err *e);
 /* Unmounts the root file system and deletes what the container has written. Idempotent. */

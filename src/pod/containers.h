@@ -7,8 +7,8 @@
  *
  *	ROOT/pods.db                 the database (container-state.c)
  *	ROOT/containers/ID/upper work	what the container writes to its root file system
- *	STATE/containers/ID          the bundle: config.json, rootfs (a mount), and the files of the monitor
- *	                             (oci/run/monitor.h)
+ *	STATE/containers/ID          the bundle: config.json, rootfs (a mount), layers (a chain ID in each
+ *	                             line), and the files of the monitor (oci/run/monitor.h)
  *	STATE/exits/ID               the exit code
  *	STATE/crun                   state of the OCI runtime
  *

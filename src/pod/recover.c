@@ -122,8 +122,6 @@ static int recover_container(struct container *c, struct hw_err *e)
 	enum container_state state = container_get_state(c);
 	int r;
 
-	if (state == CONTAINER_LOST)
-		return 0;
 	r = container_hold_layers(c, e);
 	if (r < 0)
 		return r;
