@@ -10,7 +10,7 @@ for word in "$@"; do
 	case $word in create|start|kill|delete|exec) break ;; esac
 done
 echo "$word" >>%(dir)s/commands
-while [ -e "%(dir)s/$word.wait" ]; do sleep 0.02; done
+while [ -e "%(dir)s/$word.wait" ]; do sleep 0.02; done  # the interval of a poll
 exec %(crun)s "$@"
 """
 

@@ -20,12 +20,12 @@ from poddaemon import CGROUPS
 from waiting import LONG, wait_until
 
 # Processes without end: each one starts two others. The cgroup of the pod limits their number.
-FORK = "f() { f & sleep 0.2; f; }; trap '' TERM; echo ready; f & exec sleep 100000"
+FORK = "f() { f & sleep 0.2; f; }; trap '' TERM; echo ready; f & exec sleep 100000"  # the interval of forks
 MISBEHAVIOUR = {
     "prints": "echo ready; exec yes",
     "prints no newline": "echo ready; exec tr '\\0' x </dev/zero",
     "forks": FORK,
-    "ignores signals": "trap '' TERM HUP INT QUIT; echo ready; while :; do sleep 1; done",
+    "ignores signals": "trap '' TERM HUP INT QUIT; echo ready; while :; do sleep 1000; done",
 }
 PARENT = "/hostile"
 
