@@ -41,6 +41,9 @@ fuzz: ## run every fuzzer, FUZZ_SECONDS (default 60) in total
 faults: deps all ## interrupt each operation at every system call: kill it, or make the call fail
 	@test/run --build $(BUILD) --suite faults --all-points --timeout 14400 $(TESTFLAGS)
 
+soak: deps all ## create and remove pods and containers for SOAK_MINUTES (default 5): resources must not grow
+	HAWSER_BUILD="$(abspath $(BUILD))" test/sandbox test/soak
+
 nightly: deps ## everything in full, several hours: faults, sanitizers, an hour of fuzzing, tests under load
 	@tools/deps lint fuzz
 	@tools/nightly
@@ -65,4 +68,4 @@ help: ## print this list
 	@sed -n 's/^\([a-z]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 13
 
 .NOTPARALLEL:
-.PHONY: all deps run check test lint sanitize fuzz faults nightly bench conformance cross install clean help
+.PHONY: all deps run check test lint sanitize fuzz faults soak nightly bench conformance cross install clean help

@@ -100,7 +100,7 @@ class Client:
 
     def create(self, pod):
         name = self.name("c")
-        command = self.random.choice([SERVER, SERVER, STUBBORN, ["/bin/sh", "-c", "exit %d" % self.names]])
+        command = self.random.choice([SERVER, SERVER, STUBBORN, ["/bin/sh", "-c", "exit %d" % (self.names % 100)]])
         more = {"pid": pod.options["pid"], "labels": self.labels}
         id = self.call(self.cri.create, pod.id, command, name=name, **more)
         pod.containers[name] = Container(id, name, command)

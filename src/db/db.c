@@ -32,6 +32,7 @@
 #define CHECKPOINT_PAGES   256
 #define LOG_PAGES_MAX	   1024
 #define LOG_BYTES_MAX	   "4194304" /* LOG_PAGES_MAX pages */
+#define LOG_RESERVE	   (2 << 20) /* bytes: more than the log has between two checkpoints */
 #define CHECKPOINT_BUSY_MS 100	     /* to wait for readers, which are short */
 
 enum checkpoint { CHECKPOINT_NONE, CHECKPOINT_PASSIVE, CHECKPOINT_RESTART };
@@ -515,6 +516,17 @@ static int open_handle(struct db *db, const char *path, int flags, int busy_ms, 
 	return 0;
 }
 
+/* Without the space, or on a file system that cannot allocate it, there is no reserve. */
+static void reserve_log(const char *path)
+{
+	autofree char *name = str_printf("%s-wal", path);
+	autoclose int fd = -1;
+
+	fd = open(name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0 || fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, LOG_RESERVE) < 0)
+		log_debug("%s: allocate: %s", name, strerror(errno));
+}
+
 static int try_open(const char *path, const struct db_options *options, struct db **ret_db,
 		    struct hw_err *e)
 {
@@ -552,6 +564,8 @@ static int try_open(const char *path, const struct db_options *options, struct d
 	r = migrate(db, options, version, e);
 	if (r < 0)
 		return r;
+	if (options->reserve)
+		reserve_log(path);
 	*ret_db = take_ptr(db);
 	return 0;
 }

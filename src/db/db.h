@@ -40,6 +40,7 @@ struct db_options {
 	int busy_ms;	 /* ms to wait for a lock of another handle or process */
 	bool must_exist; /* fail with -ENODATA, and change nothing, if there is no schema yet */
 	bool check;	 /* read the whole file, and fail with -EUCLEAN if it is damaged */
+	bool reserve; /* allocate the write-ahead log, so that small changes succeed on a full disk */
 };
 
 /* Opens a database, creating it with mode 0600 if needed, and migrates its schema.

@@ -162,14 +162,15 @@ int containers_stop(struct pods *p, const char *id, int64_t grace_s, int64_t dea
 
 /* ---- remove ------------------------------------------------------------------------- */
 
-static int end_processes(struct container *c, struct hw_err *e)
+static int end_processes(struct container *c, unsigned flags, struct hw_err *e)
 {
+	int kill_ms = flags & POD_BACKGROUND ? POD_BACKGROUND_KILL_MS : KILL_MS;
 	autofree char *bundle = container_dir(c->pods, c->o.id);
 	struct runtime runtime;
 	int r = 0;
 
 	if (c->pod)
-		r = container_kill(c, time_deadline(KILL_MS), e);
+		r = container_kill(c, time_deadline(kill_ms), e);
 	if (r < 0)
 		return r;
 	if (access(bundle, F_OK) < 0)
@@ -212,11 +213,11 @@ static bool set_removing(struct container_status *status, void *ctx)
 	return true;
 }
 
-static int remove_objects(struct container *c, struct hw_err *e)
+static int remove_objects(struct container *c, unsigned flags, struct hw_err *e)
 {
 	int r;
 
-	r = end_processes(c, e);
+	r = end_processes(c, flags, e);
 	if (r == 0)
 		r = container_state_change(c, set_removing, NULL, e);
 	if (r == 0)
@@ -238,7 +239,7 @@ int container_remove(struct container *c, unsigned flags, struct hw_err *e)
 			"container %s was lost from the database: remove it with \"hawser rm "
 			"--force\"",
 			c->o.id);
-	r = remove_objects(c, e);
+	r = remove_objects(c, flags, e);
 	if (r < 0) {
 		err_ctx(e, "container %s", c->o.id);
 		finisher_add_failed(&c->o);

@@ -122,7 +122,8 @@ int container_start(struct container *c, struct hw_err *e);
 /* ---- container-stop.c --------------------------------------------------------------- */
 /* Kills all processes of a container that was created, and waits for its end. */
 int container_kill(struct container *c, int64_t deadline, struct hw_err *e);
-/* The caller owns the container. Continues what an earlier attempt has left. @flags: PODS_FORCE */
+/* The caller owns the container. Continues what an earlier attempt has left. @flags: PODS_FORCE,
+ * POD_BACKGROUND */
 int container_remove(struct container *c, unsigned flags, struct hw_err *e);
 /* For a pod that is being stopped: ends creates, kills all containers. */
 int containers_kill_all(struct pod *pod, int64_t deadline, struct hw_err *e);

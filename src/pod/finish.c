@@ -20,7 +20,6 @@
 #define DELAY_MIN_MS 1000
 #define DELAY_MAX_MS 60000
 #define BUSY_MS	     1000 /* how long a thread waits for another operation on the object */
-#define KILL_MS	     30000
 
 /* ---- one object --------------------------------------------------------------------- */
 
@@ -40,11 +39,11 @@ static int finish_container(struct container *c, struct hw_err *e)
 	enum container_state state = container_get_state(c);
 
 	if (state == CONTAINER_REMOVING)
-		return container_remove(c, 0, e);
+		return container_remove(c, POD_BACKGROUND, e);
 	if (container_is_starting(c))
 		return container_start(c, e);
 	if (state == CONTAINER_EXITED)
-		return container_kill(c, time_deadline(KILL_MS), e);
+		return container_kill(c, time_deadline(POD_BACKGROUND_KILL_MS), e);
 	return 0;
 }
 

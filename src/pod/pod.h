@@ -99,6 +99,8 @@ void event_pod_deleted(struct pod *pod);
 
 /* ---- stop.c ------------------------------------------------------------------------- */
 enum { POD_BACKGROUND = 1 << 8 }; /* no client waits: finisher_done() ends the plugins */
+/* In the background, a container that cannot be killed must not keep a thread from other objects. */
+#define POD_BACKGROUND_KILL_MS 5000
 /* The caller owns the pod. Both continue what an earlier attempt has left. @flags: PODS_FORCE,
  * POD_BACKGROUND */
 int pod_stop(struct pod *pod, unsigned flags, struct hw_err *e);

@@ -64,6 +64,7 @@ static const struct db_options options = {
 	.n_migrations = ARRAY_SIZE(migrations),
 	.busy_ms = BUSY_MS,
 	.check = true,
+	.reserve = true, /* containers that have filled the disk must be removed */
 };
 
 /* ---- opening ------------------------------------------------------------------------ */

@@ -92,9 +92,10 @@ static int remove_cgroup(struct pod *pod, struct hw_err *e)
 
 static int teardown(struct pod *pod, unsigned flags, struct hw_err *e)
 {
+	int kill_ms = flags & POD_BACKGROUND ? POD_BACKGROUND_KILL_MS : CONTAINERS_TIMEOUT_MS;
 	int r;
 
-	r = containers_kill_all(pod, time_deadline(CONTAINERS_TIMEOUT_MS), e);
+	r = containers_kill_all(pod, time_deadline(kill_ms), e);
 	if (r < 0)
 		return r;
 	r = pod->spec ? detach_networks(pod, flags, e) : detach_lost(pod, e);

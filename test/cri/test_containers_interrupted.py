@@ -2,44 +2,13 @@
 """
 test/cri/test_containers_interrupted.py - operations on containers that a kill of hawser-cri interrupts
 """
-import shutil
-
 import pytest
 
 pytest.importorskip("grpc", reason="python3-grpcio is not installed")
 pytest.importorskip("google.protobuf", reason="python3-protobuf is not installed")
 from containers import CREATED, EXITED, RUNNING, containers  # noqa: F401, a fixture
+from slowcrun import Crun
 from waiting import wait_until
-
-# Runs crun. While the file of that name exists, a command of crun waits.
-WRAPPER = """#!/bin/sh
-for word in "$@"; do
-	case $word in create|start|kill|delete|exec) break ;; esac
-done
-echo "$word" >>%(dir)s/commands
-while [ -e "%(dir)s/$word.wait" ]; do sleep 0.02; done # the interval of the polls
-exec %(crun)s "$@"
-"""
-
-
-class Crun:
-    """An OCI runtime whose commands can be delayed."""
-
-    def __init__(self, directory):
-        self.dir = directory
-        self.program = directory / "runtime"
-        self.program.write_text(WRAPPER % {"dir": directory, "crun": shutil.which("crun")})
-        self.program.chmod(0o755)
-
-    def delay(self, command):
-        (self.dir / (command + ".wait")).touch()
-
-    def go_on(self, command):
-        (self.dir / (command + ".wait")).unlink()
-
-    def times(self, command):
-        file = self.dir / "commands"
-        return file.read_text().splitlines().count(command) if file.exists() else 0
 
 
 @pytest.fixture

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-test/system/test_containerd.py - containerd with our plugins only, through CRI and ctr
+test/system/test_containerd.py - containerd and hawser-cri with our plugins only, through CRI and ctr
 
-What:  connections between pods, host ports, bandwidth limits; containerd restarted, and killed with
+What:  connections between pods, host ports, bandwidth limits; the daemon restarted, and killed with
        all its processes; 200 pods created and removed. After each test there is no new link, lease,
        record, cached result, namespace, process or nft element.
-How:   Debian's containerd and runc, with an image created here; the plugins are in /opt/cni/bin and
-       the network is in /etc/cni/net.d, the default directories of containerd.
+How:   Debian's containerd and runc, and hawser-cri, with an image created here; the plugins are in
+       /opt/cni/bin and the network is in /etc/cni/net.d, the default directories of both.
 Env:   HAWSER_CONTAINERD: a directory with another containerd; HAWSER_CRICTL: the crictl program to
        use instead of our client (test/conformance).
 """
@@ -30,12 +30,11 @@ import cri  # noqa: E402
 from waiting import wait_until, wait_until_steady  # noqa: E402
 
 CRICTL = os.environ.get("HAWSER_CRICTL")
-MISSING = [p for p in ("containerd", "ctr", "runc", "busybox", "nft") if not shutil.which(p)]
+MISSING = [p for p in ("busybox", "nft") if not shutil.which(p)]
 if not CRICTL and not cri.grpc:
     MISSING.append("python3-grpcio or python3-protobuf")
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=", ".join(MISSING) + " is not installed")
 
-SOCKET = "/run/containerd/containerd.sock"
 CONFIG = """
 version = 2
 root = "/tmp/containerd"
@@ -83,37 +82,32 @@ def source_seen(address, port=80, netns=None):
     return answer.stdout.decode().strip().rpartition("\n")[2]
 
 
-class Containerd:
-    """The daemon and its pods."""
+class Runtime:
+    """A daemon and its pods."""
 
     def __init__(self):
-        pathlib.Path("/tmp/config.toml").write_text(CONFIG)
         pathlib.Path("/etc/cni/net.d/10-pods.conflist").write_text(json.dumps(NETWORK))
         shell("hawser-plugin install /opt/cni/bin; test/runtimes/image /tmp/image.tar")
-        self.cri = cri.Crictl(CRICTL, SOCKET) if CRICTL else cri.Cri(SOCKET)
-        self.log = open("/tmp/containerd.log", "ab")
+        self.cri = cri.Crictl(CRICTL, self.socket) if CRICTL else cri.Cri(self.socket)
+        self.log = open("/tmp/daemon.log", "wb")
         self.start()
-        for namespace in ("k8s.io", "default"):
-            shell("ctr -n %s images import /tmp/image.tar" % namespace)
+        self.load()
         wait_until(self.cri.ready, self.tail)
 
     def start(self):
-        self.daemon = subprocess.Popen(["containerd", "-c", "/tmp/config.toml"], stdout=self.log,
-                                       stderr=self.log, stdin=subprocess.DEVNULL)
-        wait_until(lambda: subprocess.run(["ctr", "version"], capture_output=True).returncode == 0, self.tail)
+        self.daemon = subprocess.Popen(self.command, stdout=self.log, stderr=self.log, stdin=subprocess.DEVNULL)
+        wait_until(self.answers, self.tail)
 
     def stop(self, number=signal.SIGTERM):
         self.daemon.send_signal(number)
         self.daemon.wait(20)
 
     def kill_all(self):
-        """Kill the daemon, its shims and their tasks at once, and delete the pods' namespaces."""
-        tasks = shell("ctr -n k8s.io tasks list | awk '/RUNNING/ { print $2 }'").split()
-        shims = shell("ps -o ppid= -p " + ",".join(tasks)).split()
-        for pid in {self.daemon.pid, *map(int, shims + tasks)}:
+        """Kill the daemon and the processes of its pods at once, and delete the pods' namespaces."""
+        for pid in {self.daemon.pid, *self.pod_processes()}:
             os.kill(pid, signal.SIGKILL)
         self.daemon.wait(20)
-        shell('for netns in /run/netns/cni-*; do umount "$netns" && rm "$netns"; done')
+        shell('for netns in /run/netns/%s-*; do umount "$netns" && rm "$netns"; done' % self.prefix)
 
     def restart(self, number):
         self.stop(number)
@@ -122,14 +116,56 @@ class Containerd:
 
     @staticmethod
     def tail():
-        return shell("tail -n 40 /tmp/containerd.log")
+        return shell("tail -n 40 /tmp/daemon.log")
+
+
+class Containerd(Runtime):
+    needs = "containerd", "ctr", "runc"
+    command = ["containerd", "-c", "/tmp/config.toml"]
+    socket = "/run/containerd/containerd.sock"
+    prefix = "cni"  # of the names of network namespaces
+
+    def __init__(self):
+        pathlib.Path("/tmp/config.toml").write_text(CONFIG)
+        super().__init__()
+
+    def load(self):
+        for namespace in ("k8s.io", "default"):
+            shell("ctr -n %s images import /tmp/image.tar" % namespace)
+
+    @staticmethod
+    def answers():
+        return subprocess.run(["ctr", "version"], capture_output=True).returncode == 0
+
+    @staticmethod
+    def pod_processes():
+        tasks = shell("ctr -n k8s.io tasks list | awk '/RUNNING/ { print $2 }'").split()
+        return {int(p) for p in tasks + shell("ps -o ppid= -p " + ",".join(tasks)).split()}
+
+
+class Hawser(Runtime):
+    needs = "crun", "conmon"
+    command = ["hawser-cri", "--root", "/tmp/hawser", "--disk-reserve", "0"]
+    socket = "/run/hawser/cri.sock"
+    prefix = "hawser"
+
+    def load(self):
+        shell("hawser load /tmp/image.tar")
+
+    def answers(self):
+        return subprocess.run(["hawser", "info"], capture_output=True).returncode == 0
+
+    @staticmethod
+    def pod_processes():
+        files = pathlib.Path("/run/hawser").glob("*/*/*")
+        return {int(f.read_text()) for f in files if f.name in ("conmon.pid", "pidfile", "pause")}
 
 
 class Pod:
     """A pod with a web server on port 80."""
 
-    def __init__(self, containerd, name, **options):
-        self.cri = containerd.cri
+    def __init__(self, runtime, name, **options):
+        self.cri = runtime.cri
         config = cri.pod_config(name, **options)
         self.id = self.cri.run_pod(config)
         self.container = self.cri.run_container(self.id, config,
@@ -144,17 +180,24 @@ class Pod:
 
 
 @pytest.fixture(scope="module")
-def daemon():
+def outside():
     shell(OUTSIDE)
-    containerd = Containerd()
-    pod = Pod(containerd, "first", ports=[(8080, 80)])  # creates everything that stays
-    containerd.cri.remove_pod(pod.id)
-    yield containerd
-    containerd.stop()
+
+
+@pytest.fixture(scope="module", params=[Containerd, Hawser], ids=["containerd", "hawser-cri"])
+def daemon(request, outside):
+    missing = [p for p in request.param.needs if not shutil.which(p)]
+    if missing:
+        pytest.skip(", ".join(missing) + " is not installed")
+    runtime = request.param()
+    pod = Pod(runtime, "first", ports=[(8080, 80)])  # creates everything that stays
+    runtime.cri.remove_pod(pod.id)
+    yield runtime
+    runtime.stop()
 
 
 @pytest.fixture
-def containerd(daemon):
+def runtime(daemon):
     """The daemon. It has no pods before and after the test."""
     before = steady_state()
     yield daemon
@@ -164,66 +207,67 @@ def containerd(daemon):
         before.splitlines(), shell(STATE).splitlines(), n=0, lineterm="")))
 
 
-def test_pods_reach_pods_with_their_own_address_and_other_hosts_with_the_hosts_address(containerd):
-    one, two = Pod(containerd, "one"), Pod(containerd, "two")
+def test_pods_reach_pods_with_their_own_address_and_other_hosts_with_the_hosts_address(runtime):
+    one, two = Pod(runtime, "one"), Pod(runtime, "two")
     assert one.source_seen(two.address) == one.address
     assert two.source_seen(one.address6) == two.address6
     assert one.source_seen("192.0.2.2") == "192.0.2.1"
 
 
-def test_a_host_port_is_reachable_from_the_host_from_outside_and_from_pods(containerd):
-    one, two = Pod(containerd, "one", ports=[(8080, 80)]), Pod(containerd, "two")
+def test_a_host_port_is_reachable_from_the_host_from_outside_and_from_pods(runtime):
+    one, two = Pod(runtime, "one", ports=[(8080, 80)]), Pod(runtime, "two")
     assert source_seen("127.0.0.1", 8080) == "10.88.0.1"
     assert source_seen("192.0.2.1", 8080) == "192.0.2.1"
     assert source_seen("192.0.2.1", 8080, netns="outside") == "192.0.2.2"
     assert two.source_seen("192.0.2.1", 8080) == "10.88.0.1"
     assert one.source_seen("192.0.2.1", 8080) == "10.88.0.1"
-    containerd.cri.remove_pod(one.id)
+    runtime.cri.remove_pod(one.id)
     assert source_seen("192.0.2.1", 8080) == ""
 
 
-def test_annotations_of_a_pod_limit_its_bandwidth(containerd):
-    Pod(containerd, "one", annotations=[("kubernetes.io/ingress-bandwidth", "10M"),
+def test_annotations_of_a_pod_limit_its_bandwidth(runtime):
+    Pod(runtime, "one", annotations=[("kubernetes.io/ingress-bandwidth", "10M"),
                                         ("kubernetes.io/egress-bandwidth", "10M")])
     assert "tbf" in shell("tc qdisc show") and "rate 10Mbit" in shell("tc qdisc show")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL],
                          ids=lambda number: number.name)
-def test_pods_survive_a_restart_of_containerd(containerd, number):
-    one, two = Pod(containerd, "one", ports=[(8080, 80)]), Pod(containerd, "two")
-    containerd.restart(number)
-    assert containerd.cri.addresses(one.id) == [one.address, one.address6]
+def test_pods_survive_a_restart_of_the_daemon(runtime, number):
+    one, two = Pod(runtime, "one", ports=[(8080, 80)]), Pod(runtime, "two")
+    runtime.restart(number)
+    assert runtime.cri.addresses(one.id) == [one.address, one.address6]
     assert source_seen("192.0.2.1", 8080, netns="outside") == "192.0.2.2"
     assert one.source_seen(two.address) == one.address
-    three = Pod(containerd, "three")
+    three = Pod(runtime, "three")
     assert three.source_seen(one.address) == three.address
 
 
-def test_pods_killed_together_with_containerd_are_cleaned_up(containerd):
-    Pod(containerd, "one", ports=[(8080, 80)])
-    containerd.kill_all()
-    containerd.start()
-    wait_until(containerd.cri.ready, containerd.tail)
+def test_pods_killed_together_with_the_daemon_are_cleaned_up(runtime):
+    Pod(runtime, "one", ports=[(8080, 80)])
+    runtime.kill_all()
+    runtime.start()
+    wait_until(runtime.cri.ready, runtime.tail)
 
 
-def test_ctr_run_with_cni_works_in_the_foreground(containerd):
-    one = Pod(containerd, "one")
+@pytest.mark.parametrize("daemon", [Containerd], indirect=True, ids=["containerd"])
+def test_ctr_run_with_cni_works_in_the_foreground(runtime):
+    one = Pod(runtime, "one")
     ask = "printf 'GET /cgi-bin/who HTTP/1.0\\r\\n\\r\\n' | nc -w 5 %s 80" % one.address
     seen = shell("ctr run --rm --cni --cgroup %s/ctr %s ctr /bin/sh -c '%s'"
                  % (cri.CGROUP, cri.IMAGE, ask.replace("'", '"')))
     assert seen.split()[-1].startswith("10.88.0.") and seen.split()[-1] != one.address
 
 
-def test_200_pods_leave_nothing_behind(containerd):
+def test_200_pods_leave_nothing_behind(runtime):
     def run_and_remove(number):
         """Every fifth pod has a host port; every second pod is removed without a stop."""
         ports = [(10000 + number, 80)] if number % 5 == 0 else []
-        pod = containerd.cri.run_pod(cri.pod_config("pod%d" % number, ports))
-        assert containerd.cri.addresses(pod)
+        pod = runtime.cri.run_pod(cri.pod_config("pod%d" % number, ports))
+        assert runtime.cri.addresses(pod)
         if number % 2:
-            containerd.cri.stop_pod(pod)
-        containerd.cri.remove_pod(pod)
+            runtime.cri.stop_pod(pod)
+        runtime.cri.remove_pod(pod)
 
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         list(pool.map(run_and_remove, range(200)))

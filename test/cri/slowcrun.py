@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+slowcrun.py - an OCI runtime whose commands wait, so that a test can interrupt an operation at a known point
+"""
+import shutil
+
+# Runs crun. While the file of that name exists, a command of crun waits.
+WRAPPER = """#!/bin/sh
+for word in "$@"; do
+	case $word in create|start|kill|delete|exec) break ;; esac
+done
+echo "$word" >>%(dir)s/commands
+while [ -e "%(dir)s/$word.wait" ]; do sleep 0.02; done  # the interval of a poll
+exec %(crun)s "$@"
+"""
+
+
+class Crun:
+    """An OCI runtime whose commands can be delayed."""
+
+    def __init__(self, directory):
+        self.dir = directory
+        self.program = directory / "runtime"
+        self.program.write_text(WRAPPER % {"dir": directory, "crun": shutil.which("crun")})
+        self.program.chmod(0o755)
+
+    def delay(self, command):
+        (self.dir / (command + ".wait")).touch()
+
+    def go_on(self, command):
+        (self.dir / (command + ".wait")).unlink()
+
+    def times(self, command):
+        file = self.dir / "commands"
+        return file.read_text().splitlines().count(command) if file.exists() else 0
