@@ -27,7 +27,7 @@ class Tap:
         error = ""
         try:
             function(*arguments)
-        except Exception:  # the caller goes on with other tests
+        except Exception:  # the caller continues with other tests
             error = traceback.format_exc()
         self.result(name, error)
 
