@@ -46,6 +46,7 @@ address = "{socket}"
 KERNEL = "kernel only: network"
 CLIENTS = 8     # that create pods at once
 FULL = 200      # if BENCH_SAMPLES is smaller, there are fewer pods
+READY_S = 120   # timeout for a daemon to list its pods
 SETTLE_S = 1    # seconds until the daemons have finished work in the background
 
 
@@ -74,7 +75,15 @@ class Node:
     @contextlib.contextmanager
     def running(self):
         with serving(self.build, self.socket, *self.command) as self.runtime:
+            self.wait_until_ready()
             yield self
+
+    def wait_until_ready(self):
+        """After a restart, containerd accepts calls before it can serve them."""
+        call, deadline = [self.build / "test/rpc/cri-call", self.socket, "ListPodSandbox"], time.monotonic() + READY_S
+        while subprocess.run(call, stdout=subprocess.DEVNULL).returncode:
+            assert time.monotonic() < deadline, f"{self.socket} is not ready"
+            time.sleep(0.05)
 
     def side(self):
         return f"cri:{self.socket}:{self.dir}/logs"
