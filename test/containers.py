@@ -141,9 +141,10 @@ LINE = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}(?:Z|[+-]\d\d:\d\d)) (
 
 
 def read_log(path):
-    """The lines of a log in the format of CRI: time, stream, tag (F: full line, P: part of a line), text."""
+    """The lines of a log in the format of CRI: time, stream, tag (F: full line, P: part of a line), text. A line that
+    is being written is left out."""
     with open(path, newline="\n", errors="surrogateescape") as log:
-        return [LINE.fullmatch(line.rstrip("\n")).groups() for line in log]
+        return [LINE.fullmatch(line.rstrip("\n")).groups() for line in log if line.endswith("\n")]
 
 
 # ---- the daemon ------------------------------------------------------------------------------------

@@ -77,11 +77,12 @@ static int remove_pod(struct node *n, char **args, struct hw_err *e)
 
 static int check_pod(struct node *n, char **args, struct hw_err *e)
 {
+	AUTO(hw_strings_free) struct hw_strings checked = { 0 };
 	char id[POD_ID];
 
 	if (!node_find_pod(n, args[0], id))
 		return err_text(e, -ENODATA, "no pod %s", args[0]);
-	return pods_check(n->pods, id, time_deadline(NODE_TIMEOUT_MS), e);
+	return pods_check(n->pods, id, time_deadline(NODE_TIMEOUT_MS), &checked, e);
 }
 
 static bool is_settled(struct node *n)

@@ -139,3 +139,20 @@ struct value *message_to_json(const ProtobufCMessage *message)
 	}
 	return object;
 }
+
+void json_parse_info(struct value *status)
+{
+	struct value *info = value_new_object(), *v;
+	const char *key;
+
+	for (void *i = NULL; value_next(value_get(status, "info"), &i, &key, &v);) {
+		const char *text = str_or(value_string(v), "");
+		struct value *parsed = NULL;
+		struct hw_err ignored;
+
+		if (value_parse(text, strlen(text), &parsed, &ignored) < 0)
+			parsed = value_ref(v);
+		value_set(info, key, parsed);
+	}
+	value_set(status, "info", info);
+}

@@ -17,5 +17,8 @@
 #include "base/json/value.h"
 
 struct value *message_to_json(const ProtobufCMessage *message);
+/* In the JSON of a verbose status of CRI: parses the values of the map "info" that are JSON. The others stay
+ * strings. */
+void json_parse_info(struct value *status);
 
 #endif

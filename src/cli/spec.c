@@ -83,19 +83,3 @@ char *spec_age(const char *created)
 
 	return text_time(created, &then) ? text_age((int64_t)time(NULL) - then) : str_copy("");
 }
-
-struct value *spec_info(const Runtime__V1__ImageStatusResponse *status)
-{
-	struct value *all = value_new_object();
-
-	for (size_t i = 0; i < status->n_info; i++) {
-		const char *text = str_or(status->info[i]->value, "");
-		struct value *v = NULL;
-		struct hw_err ignored;
-
-		if (value_parse(text, strlen(text), &v, &ignored) < 0)
-			v = value_new_string(text);
-		value_set(all, str_or(status->info[i]->key, ""), v);
-	}
-	return all;
-}

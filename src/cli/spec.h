@@ -42,8 +42,6 @@ int spec_read(const struct Runtime__V1__ImageStatusResponse *status, struct spec
 	      struct hw_err *e);
 void spec_done(struct spec *spec);
 char *spec_age(const char *created); /* "12d"; "" if @created is malformed */
-/* Convert the info map to a JSON object; values that are JSON are parsed, the others become strings. */
-struct value *spec_info(const struct Runtime__V1__ImageStatusResponse *status);
 
 AUTO_VALUE_DEFINE(spec_done, struct spec);
 

@@ -94,6 +94,28 @@ static void test_bytes(void **state)
 	assert_json(&piece.base, "{\"data\":\"AP94\"}");
 }
 
+static void test_info(void **state)
+{
+	Runtime__V1__ImageStatusResponse__InfoEntry json =
+		RUNTIME__V1__IMAGE_STATUS_RESPONSE__INFO_ENTRY__INIT;
+	Runtime__V1__ImageStatusResponse__InfoEntry text = json, *all[] = { &json, &text };
+	Runtime__V1__ImageStatusResponse status = RUNTIME__V1__IMAGE_STATUS_RESPONSE__INIT;
+	AUTO(value_free) struct value *v = NULL;
+	autofree char *formatted = NULL;
+
+	(void)state;
+	json.key = (char *)"a";
+	json.value = (char *)"{\"b\":[1]}";
+	text.key = (char *)"t";
+	text.value = (char *)"not {";
+	status.info = all;
+	status.n_info = 2;
+	v = message_to_json(&status.base);
+	json_parse_info(v);
+	formatted = value_format(v, 0);
+	assert_string_equal(formatted, "{\"info\":{\"a\":{\"b\":[1]},\"t\":\"not {\"}}");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -105,6 +127,8 @@ int main(void)
 		{ "json: an enum value becomes its name, an unknown one stays a number",
 		  test_enums },
 		{ "json: bytes are encoded in base64", test_bytes },
+		{ "json: values of the info map that are JSON are parsed, others stay strings",
+		  test_info },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

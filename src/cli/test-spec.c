@@ -98,27 +98,6 @@ static void test_not_decoded(void **state)
 	}
 }
 
-static void test_info(void **state)
-{
-	info_entry json = RUNTIME__V1__IMAGE_STATUS_RESPONSE__INFO_ENTRY__INIT;
-	info_entry text = RUNTIME__V1__IMAGE_STATUS_RESPONSE__INFO_ENTRY__INIT;
-	info_entry *all[] = { &json, &text };
-	Runtime__V1__ImageStatusResponse status = RUNTIME__V1__IMAGE_STATUS_RESPONSE__INIT;
-	AUTO(value_free) struct value *v = NULL;
-	autofree char *formatted = NULL;
-
-	(void)state;
-	json.key = (char *)"a";
-	json.value = (char *)"{\"b\":[1]}";
-	text.key = (char *)"t";
-	text.value = (char *)"not {";
-	status.info = all;
-	status.n_info = 2;
-	v = spec_info(&status);
-	formatted = value_format(v, 0);
-	assert_string_equal(formatted, "{\"a\":{\"b\":[1]},\"t\":\"not {\"}");
-}
-
 static void test_ages(void **state)
 {
 	autofree char *none = spec_age(NULL), *bad = spec_age("soon");
@@ -138,8 +117,6 @@ int main(void)
 		{ "spec: a null value is treated as absent", test_nulls },
 		{ "spec: a missing configuration is not found, and a malformed one is an error",
 		  test_not_decoded },
-		{ "spec: values of the info map that are JSON are parsed, others stay strings",
-		  test_info },
 		{ "spec: the age of a malformed time is empty", test_ages },
 	};
 

@@ -50,7 +50,7 @@
 #include "pod/pods.h"
 #include "rpc/socket.h"
 
-#define SERVICES 4
+#define SERVICES 7
 #define END_MS	 5000 /* for cancelled calls to end when the daemon stops */
 #define FULL_LOG_NS                                                                                \
 	(10 * INT64_C(1000000000)) /* time between messages about too many connections */
@@ -87,6 +87,8 @@ struct daemon {
 	struct runtime_service runtime_service;
 	struct image_service image_service;
 	struct daemon_service daemon_service;
+	struct pod_service pod_service;
+	struct network_service network_service;
 	struct service *services[SERVICES];
 	bool activated; /* systemd has passed the sockets */
 	bool stopping;
@@ -266,16 +268,11 @@ static int lock_state(struct daemon *d, const char *state, struct hw_err *e)
 /* Deletes attachments that pods of an earlier daemon have left, in the networks that belong to us. */
 static void collect_attachments(struct daemon *d)
 {
-	AUTO(shared_unref) const struct network_view *view = network_watch_view(d->network);
 	AUTO(shared_unref) const struct config *c = slot_get(&d->config);
 	AUTO(hw_strings_free) struct hw_strings names = { 0 };
 	struct hw_err e;
 
-	for (size_t i = 0; i < c->gc_networks.n; i++)
-		strings_add(&names, c->gc_networks.v[i]);
-	if (view->name && (str_ends(view->file, "/" POD_CIDR_CONFLIST) ||
-			   str_equal(view->file, NETWORK_BUILT_IN)))
-		strings_add(&names, view->name);
+	network_names_to_collect(c, d->network, &names);
 	for (size_t i = 0; i < names.n; i++)
 		if (pods_gc(d->pods, names.v[i], &e) < 0)
 			log_error("%s", e.msg);
@@ -489,6 +486,9 @@ static int start_server(struct daemon *d, const struct config *c, struct hw_err 
 		{ &runtime__v1__image_service__descriptor, image_methods, &d->image_service },
 		{ &hawser__v1__daemon__descriptor, hawser_daemon_methods, &d->daemon_service },
 		{ &hawser__v1__images__descriptor, hawser_images_methods, &d->image_service },
+		{ &hawser__v1__pods__descriptor, hawser_pods_methods, &d->pod_service },
+		{ &hawser__v1__containers__descriptor, hawser_containers_methods, &d->pod_service },
+		{ &hawser__v1__networks__descriptor, hawser_networks_methods, &d->network_service },
 	};
 	struct rpc_config config = RPC_CONFIG;
 	int r;
@@ -631,6 +631,8 @@ static int start_daemon(struct daemon *d, const struct config *c, struct hw_err 
 	d->image_service = (struct image_service){ &d->config, d->store, d->puller };
 	d->daemon_service =
 		(struct daemon_service){ &d->config, d->store, d->server, d->started_at };
+	d->pod_service = (struct pod_service){ d->pods };
+	d->network_service = (struct network_service){ &d->config, d->pods, d->network };
 	if (n == 0)
 		return listen_configured(d, c, e);
 	d->activated = true;

@@ -21,7 +21,7 @@
 
 /* ---- CHECK -------------------------------------------------------------------------- */
 
-static int check_pod(struct pod *pod, struct hw_err *e)
+static int check_pod(struct pod *pod, struct hw_strings *ret_checked, struct hw_err *e)
 {
 	autofree char *netns = pod_netns_path(pod->pods, pod->o.id);
 	struct network_pod n = {
@@ -34,10 +34,11 @@ static int check_pod(struct pod *pod, struct hw_err *e)
 
 	if (pod->state != POD_READY)
 		return err_text(e, -EBUSY, "pod %s is %s", pod->o.id, pod_state_name(pod->state));
-	return network_check(pod->pods->options.cni, &n, pod->network, e);
+	return network_check(pod->pods->options.cni, &n, pod->network, ret_checked, e);
 }
 
-int pods_check(struct pods *p, const char *id, int64_t deadline, struct hw_err *e)
+int pods_check(struct pods *p, const char *id, int64_t deadline, struct hw_strings *ret_checked,
+	       struct hw_err *e)
 {
 	AUTO(shared_unref) struct pod *pod = object_get(&p->pods, id);
 	int r = 1;
@@ -48,7 +49,7 @@ int pods_check(struct pods *p, const char *id, int64_t deadline, struct hw_err *
 		return err_text(e, -ENODATA, "no pod %.80s", id);
 	if (r < 0)
 		return r;
-	r = check_pod(pod, e);
+	r = check_pod(pod, ret_checked, e);
 	object_end(&pod->o);
 	return r;
 }

@@ -224,17 +224,17 @@ static bool has_plugin(const struct network_watch *w, const char *type)
 	return false;
 }
 
-/* Return: NULL if all plugins exist, else a message, allocated */
-static char *find_missing_plugin(const struct network_watch *w, const struct network_conf *n)
+char *network_watch_find_missing(const struct network_watch *w, const struct hw_conf *conf,
+				 const char *file)
 {
 	AUTO(buf_done) struct buf dirs = { 0 };
 
 	for (size_t i = 0; i < w->bin_dirs.n; i++)
 		buf_printf(&dirs, "%s%s", i ? ":" : "", w->bin_dirs.v[i]);
-	for (size_t i = 0; i < hw_conf_count(n->conf); i++)
-		if (!has_plugin(w, hw_conf_type(n->conf, i)))
-			return str_printf("%s: plugin \"%s\" not found in %s", n->file,
-					  hw_conf_type(n->conf, i), dirs.data);
+	for (size_t i = 0; i < hw_conf_count(conf); i++)
+		if (!has_plugin(w, hw_conf_type(conf, i)))
+			return str_printf("%s: plugin \"%s\" not found in %s", file,
+					  hw_conf_type(conf, i), dirs.data);
 	return NULL;
 }
 
@@ -337,7 +337,7 @@ static struct network_view *make_view(struct network_watch *w)
 	}
 	view->name = str_copy(hw_conf_name(n->conf));
 	view->file = str_copy(n->file);
-	view->message = find_missing_plugin(w, n);
+	view->message = network_watch_find_missing(w, n->conf, n->file);
 	if (view->message)
 		return view;
 	view->message = str_copy(str_or(find_status_error(&w->status, n), ""));

@@ -8,7 +8,7 @@
  *        the directory has no valid file, there may be a built-in network.
  *        The directories are watched, because network add-ons install their files
  *        after we have started. STATUS is repeated, because its result may change.
- * Rules: all functions except network_watch_view() are for the loop's thread only, and
+ * Rules: the functions that change the watcher are for the loop's thread only, and
  *        none of them waits for a plugin. A plugin that does not answer STATUS within ten
  *        seconds is killed, and its STATUS fails. The result is published as an
  *        immutable view.
@@ -62,5 +62,9 @@ void network_watch_close(struct network_watch *w);
 
 /* May be called from any thread. Return: a new reference, to be dropped with shared_unref() */
 const struct network_view *network_watch_view(struct network_watch *w);
+/* May be called from any thread. @file: of @conf, for the message. Return: which plugin of @conf does not
+ * exist, allocated; NULL: all exist */
+char *network_watch_find_missing(const struct network_watch *w, const struct hw_conf *conf,
+				 const char *file);
 
 #endif

@@ -420,7 +420,7 @@ int network_detach_cached(const struct hw_cni *cni, const char *id, int timeout_
 }
 
 int network_check(const struct hw_cni *cni, const struct network_pod *pod,
-		  const struct pod_network *plan, struct hw_err *e)
+		  const struct pod_network *plan, struct hw_strings *ret_checked, struct hw_err *e)
 {
 	const struct pod_attachment *all = plan->attachments.v;
 	size_t n = plan->attachments.n;
@@ -437,6 +437,8 @@ int network_check(const struct hw_cni *cni, const struct network_pod *pod,
 		if (r < 0) {
 			network_error(&all[i], e);
 			errors_add(&errors, e);
+		} else if (!hw_conf_check_disabled(run.conf)) {
+			strings_add(ret_checked, all[i].network);
 		}
 	}
 	return errors_result(&errors, e);

@@ -72,8 +72,9 @@ int network_detach(const struct hw_cni *cni, const struct network_pod *pod,
 /* For a pod without a plan: runs DEL for what the cache of libcni has of this container ID. */
 int network_detach_cached(const struct hw_cni *cni, const char *id, int timeout_ms,
 			  struct hw_err *e);
-/* Runs CHECK of all networks. */
+/* Runs CHECK of all networks, except those that disable it; continues after an error. The names of the
+ * networks that it has checked are added to @ret_checked. */
 int network_check(const struct hw_cni *cni, const struct network_pod *pod,
-		  const struct pod_network *plan, struct hw_err *e);
+		  const struct pod_network *plan, struct hw_strings *ret_checked, struct hw_err *e);
 
 #endif

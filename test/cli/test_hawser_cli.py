@@ -56,7 +56,7 @@ def test_invalid_arguments_are_refused_with_the_reason(words, expected):
 
 @pytest.mark.parametrize("words, expected", [
     (["imagse"], 'did you mean "hawser images"? Run "hawser help" for a list of commands'),
-    (["inspect", "a"], 'did you mean "hawser image inspect"? Run "hawser help" for a list of commands'),
+    (["history", "a"], 'did you mean "hawser image history"? Run "hawser help" for a list of commands'),
     (["image"], "commands are image inspect, image history, image verify, image recover;"
                 ' run "hawser help" for a list of commands'),
     (["rmi"], 'usage: hawser [OPTIONS] rmi IMAGE...; run "hawser help rmi" for help'),

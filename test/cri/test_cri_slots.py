@@ -91,10 +91,10 @@ def test_a_reload_changes_the_limit(tmp_path, server, other):
 
 def test_waiting_pulls_leave_room_for_every_other_kind_of_call(tmp_path, server, other):
     """Pulls use all slots that they can get; of the others, each kind of call has its own."""
-    with running(tmp_path, server, other, "long-calls: 40\npulls-per-registry: 40\n") as (d, channel):
+    with running(tmp_path, server, other, "long-calls: 64\npulls-per-registry: 64\n") as (d, channel):
         assert pull(d, other.host + NAME)[0] == 0
-        stalled, calls = start_pulls(channel, server, 40)
-        wait_until(lambda: sum(c.done() for c in calls) + long_calls(d) == 40)
+        stalled, calls = start_pulls(channel, server, 64)
+        wait_until(lambda: sum(c.done() for c in calls) + long_calls(d) == 64)
         refused = [c for c in calls if c.done()]
         assert refused and all("no thread for another long call" in c.exception().details() for c in refused)
         archive = tmp_path / "archive.tar"

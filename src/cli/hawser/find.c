@@ -7,6 +7,8 @@
  *        also be given as NAMESPACE/NAME, and a container as POD/NAME.
  * How:   all objects are listed and compared here. CRI's filters by ID differ: some
  *        runtimes accept prefixes, others do not.
+ *        find_any() compares with pods and containers at once, and a name then stands for a pod
+ *        rather than for a container. It also finds what is lost, by ID.
  * Rules: a kubelet keeps earlier attempts of a pod or a container, with the same name. A
  *        name stands for the latest attempt. If it still matches several objects, it is
  *        ambiguous, and nothing is done.
@@ -16,6 +18,7 @@
 #include <string.h>
 
 #include "api/cri-v1.pb-c.h"
+#include "api/hawser-v1.pb-c.h"
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -58,7 +61,7 @@ static bool has_name(const struct object *o, const char *word)
 {
 	size_t len = o->space ? strlen(o->space) : 0;
 
-	if (str_equal(o->name, word))
+	if (*word && str_equal(o->name, word))
 		return true;
 	return len && str_starts(word, o->space) && word[len] == '/' &&
 	       str_equal(o->name, word + len + 1);
@@ -97,16 +100,28 @@ static int fail_ambiguous(const char *kind, const char *word, const struct objec
 			  word, ids.data);
 }
 
-/* @kind: "pod" or "container". Return: 0, or an error with STATUS_NOT_FOUND or STATUS_INVALID_ARGUMENT */
-static int find_object(const struct objects *all, const char *kind, const char *word, char **ret_id,
-		       struct hw_err *e)
+/* Drops the containers if there are also pods. Return: how many objects are left */
+static size_t prefer_pods(const struct object **found, size_t n)
+{
+	size_t pods = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (found[i]->space)
+			found[pods++] = found[i];
+	return pods ? pods : n;
+}
+
+/* @kind: for errors: "pod" or "container". Return: 0, or an error with STATUS_NOT_FOUND or
+ * STATUS_INVALID_ARGUMENT */
+static int find_object(const struct objects *all, const char *kind, const char *word,
+		       const struct object **ret, struct hw_err *e)
 {
 	static bool (*const rules[])(const struct object *, const char *) = { has_id, has_name,
 									      has_prefix };
 	autofree const struct object **found = mem_new((all->n + 1) * sizeof(*found));
 	size_t n = 0;
 
-	for (size_t rule = 0; rule < ARRAY_SIZE(rules) && n == 0; rule++)
+	for (size_t rule = 0; rule < ARRAY_SIZE(rules) && n == 0; rule++) {
 		for (size_t i = 0; i < all->n; i++) {
 			const struct object *o = &all->v[i];
 
@@ -114,12 +129,28 @@ static int find_object(const struct objects *all, const char *kind, const char *
 			    !(rules[rule] == has_name && has_later_attempt(all, o)))
 				found[n++] = o;
 		}
+		if (rules[rule] == has_name)
+			n = prefer_pods(found, n);
+	}
 	if (n == 0)
 		return status_set(e, STATUS_NOT_FOUND, "%s \"%s\": not found", kind, word);
 	if (n > 1)
 		return fail_ambiguous(kind, word, found, n, e);
-	*ret_id = str_copy(found[0]->id);
+	*ret = found[0];
 	return 0;
+}
+
+/* Like find_object(). */
+static int find_id(const struct objects *all, const char *kind, const char *word, char **ret_id,
+		   struct hw_err *e)
+{
+	const struct object *o;
+	int r;
+
+	r = find_object(all, kind, word, &o, e);
+	if (r == 0)
+		*ret_id = str_copy(o->id);
+	return r;
 }
 
 /* ---- pods ------------------------------------------------------------------------ */
@@ -133,9 +164,19 @@ int list_pods(struct cli *cli, Runtime__V1__ListPodSandboxResponse **ret, struct
 	return 0;
 }
 
+char *pod_label(const Runtime__V1__PodSandbox *pod)
+{
+	const Runtime__V1__PodSandboxMetadata *m = pod->metadata;
+
+	if (!m)
+		return str_copy(pod->id);
+	return str_equal(m->namespace_, "default") ? str_copy(m->name)
+						   : str_printf("%s/%s", m->namespace_, m->name);
+}
+
 static void add_pods(struct objects *objects, const Runtime__V1__ListPodSandboxResponse *list)
 {
-	objects->v = mem_resize(objects->v, list->n_items + 1, sizeof(*objects->v));
+	objects->v = mem_resize(objects->v, objects->n + list->n_items + 1, sizeof(*objects->v));
 	for (size_t i = 0; i < list->n_items; i++) {
 		const Runtime__V1__PodSandbox *pod = list->items[i];
 		const Runtime__V1__PodSandboxMetadata *m = pod->metadata;
@@ -160,7 +201,7 @@ int find_pod(struct cli *cli, const char *word, char **ret_id, struct hw_err *e)
 	if (r < 0)
 		return r;
 	add_pods(&all, list);
-	return find_object(&all, "pod", word, ret_id, e);
+	return find_id(&all, "pod", word, ret_id, e);
 }
 
 /* ---- containers ------------------------------------------------------------------ */
@@ -178,7 +219,8 @@ int list_containers(struct cli *cli, Runtime__V1__ContainerFilter *filter,
 
 static void add_containers(struct objects *objects, const Runtime__V1__ListContainersResponse *list)
 {
-	objects->v = mem_resize(objects->v, list->n_containers + 1, sizeof(*objects->v));
+	objects->v =
+		mem_resize(objects->v, objects->n + list->n_containers + 1, sizeof(*objects->v));
 	for (size_t i = 0; i < list->n_containers; i++) {
 		const Runtime__V1__Container *c = list->containers[i];
 
@@ -223,10 +265,72 @@ int find_container(struct cli *cli, const char *word, char **ret_id, struct hw_e
 	if (r < 0)
 		return r;
 	add_containers(&all, list);
-	r = find_object(&all, "container", word, ret_id, e);
+	r = find_id(&all, "container", word, ret_id, e);
 	if (r < 0 && e->wire == STATUS_NOT_FOUND && strchr(word, '/'))
 		r = find_in_pod(cli, &all, word, ret_id, e);
 	return r;
+}
+
+/* ---- both ------------------------------------------------------------------------ */
+
+static const char any[] = "pod or container";
+
+/* Finds a pod or a container that CRI does not list. */
+static int find_lost(struct cli *cli, const char *word, struct found *ret, struct hw_err *e)
+{
+	AUTO(details_done) struct details details = { 0 };
+	AUTO(objects_done) struct objects all = { 0 };
+	size_t n_pods, n_containers;
+	const struct object *o;
+	int r;
+
+	r = details_get(cli, &details, e);
+	if (r < 0)
+		return r;
+	n_pods = details.pods ? details.pods->n_pods : 0;
+	n_containers = details.containers ? details.containers->n_ids : 0;
+	all.v = mem_new((n_pods + n_containers + 1) * sizeof(*all.v));
+	for (size_t i = 0; i < n_pods; i++)
+		if (details_is_lost(details.pods->pods[i]))
+			all.v[all.n++] = (struct object){ .id = details.pods->pods[i]->id,
+							  .name = "",
+							  .space = "" };
+	for (size_t i = 0; i < n_containers; i++)
+		all.v[all.n++] = (struct object){ .id = details.containers->ids[i], .name = "" };
+	r = find_object(&all, any, word, &o, e);
+	if (r == 0)
+		*ret = (struct found){ str_copy(o->id), o->space != NULL, true };
+	return r;
+}
+
+int find_any(struct cli *cli, const char *word, struct found *ret, struct hw_err *e)
+{
+	AUTO(api_free) Runtime__V1__ListContainersResponse *containers = NULL;
+	AUTO(api_free) Runtime__V1__ListPodSandboxResponse *pods = NULL;
+	AUTO(objects_done) struct objects all = { 0 };
+	const struct object *o;
+	char *id;
+	int r;
+
+	r = list_pods(cli, &pods, e);
+	if (r == 0)
+		r = list_containers(cli, NULL, &containers, e);
+	if (r < 0)
+		return r;
+	add_pods(&all, pods);
+	add_containers(&all, containers);
+	r = find_object(&all, any, word, &o, e);
+	if (r == 0)
+		*ret = (struct found){ str_copy(o->id), o->space != NULL, false };
+	if (r == 0 || e->wire != STATUS_NOT_FOUND)
+		return r;
+	if (strchr(word, '/')) {
+		r = find_in_pod(cli, &all, word, &id, e);
+		if (r == 0)
+			*ret = (struct found){ id, false, false };
+		return r;
+	}
+	return find_lost(cli, word, ret, e);
 }
 
 /* ---- commands for several objects ------------------------------------------------ */
@@ -271,8 +375,7 @@ static void add_words(const struct objects *all, struct hw_strings *words)
 
 		if (has_later_attempt(all, o))
 			continue;
-		word = text_clean(find_object(all, "", o->name, &id, &ignored) == 0 ? o->name
-										    : o->id);
+		word = text_clean(find_id(all, "", o->name, &id, &ignored) == 0 ? o->name : o->id);
 		if (*word)
 			strings_add(words, word);
 	}

@@ -22,10 +22,19 @@
 static struct cli cli = { .runtime = RUNTIME, .timeout = -1 };
 
 static const struct command *const commands[] = {
-	&run_command,  &ps_command,	 &exec_command,	   &logs_command,    &start_command,
-	&stop_command, &kill_command,	 &wait_command,	   &pull_command,    &images_command,
-	&rmi_command,  &inspect_command, &history_command, &verify_command,  &recover_command,
-	&load_command, &save_command,	 &info_command,	   &version_command, NULL,
+	&run_command,		&ps_command,
+	&exec_command,		&logs_command,
+	&start_command,		&stop_command,
+	&kill_command,		&wait_command,
+	&pods_command,		&rm_command,
+	&inspect_command,	&pull_command,
+	&images_command,	&rmi_command,
+	&image_inspect_command, &history_command,
+	&verify_command,	&recover_command,
+	&load_command,		&save_command,
+	&network_ls_command,	&network_check_command,
+	&network_gc_command,	&info_command,
+	&version_command,	NULL,
 };
 
 static const struct option_entry options[] = {
@@ -41,6 +50,7 @@ static const struct option_entry options[] = {
 static const struct completion completions[] = {
 	{ "CONTAINER", .find = complete_containers },
 	{ "IMAGE", .find = complete_images },
+	{ "NETWORK", .find = complete_networks },
 	{ "POD", .find = complete_pods },
 	{ "OS/ARCH[/VARIANT]", "linux/amd64 linux/arm64" },
 	{ "unix:PATH", RUNTIME " " CONTAINERD },

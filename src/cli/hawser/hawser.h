@@ -23,6 +23,7 @@
 #include "api/call.h"
 #include "base/err.h"
 #include "base/json/value.h"
+#include "base/mem.h"
 #include "cli/command.h"
 
 /* api/cri-v1.pb-c.h */
@@ -33,6 +34,11 @@ struct Runtime__V1__ImageStatusResponse;
 struct Runtime__V1__ListContainersResponse;
 struct Runtime__V1__ListImagesResponse;
 struct Runtime__V1__ListPodSandboxResponse;
+struct Runtime__V1__PodSandbox;
+/* api/hawser-v1.pb-c.h */
+struct Hawser__V1__ListLostContainersResponse;
+struct Hawser__V1__ListPodsResponse;
+struct Hawser__V1__PodDetails;
 
 /* Where an error comes from; the hint depends on it. */
 enum error_source {
@@ -63,8 +69,10 @@ struct cli {
 
 extern const struct command ps_command, exec_command, logs_command, run_command, start_command,
 	stop_command, kill_command, wait_command, pull_command, images_command, rmi_command,
-	inspect_command, history_command, verify_command, recover_command, load_command,
+	image_inspect_command, history_command, verify_command, recover_command, load_command,
 	save_command, info_command, version_command;
+extern const struct command pods_command, rm_command, inspect_command, network_ls_command,
+	network_check_command, network_gc_command;
 
 /* ---- runtime.c: calls -------------------------------------------------------- */
 
@@ -83,9 +91,9 @@ int image_call(struct cli *cli, const char *method, const ProtobufCMessage *requ
 /* Start a call of RuntimeService, whose answer *ret_stream receives. */
 int runtime_begin(struct cli *cli, const char *method, const ProtobufCMessage *request,
 		  struct rpc_stream **ret_stream, struct hw_err *e);
-/* Call a method of hawser.v1.Images. */
-int hawser_call(struct cli *cli, const char *method, const ProtobufCMessage *request,
-		void *ret_answer, struct hw_err *e);
+/* Call a method of any service. */
+int service_call(struct cli *cli, const ProtobufCServiceDescriptor *service, const char *method,
+		 const ProtobufCMessage *request, void *ret_answer, struct hw_err *e);
 /* Start a streaming call of hawser.v1.Images. @request NULL: the caller sends a stream of requests. */
 int hawser_stream(struct cli *cli, const char *method, const ProtobufCMessage *request,
 		  struct rpc_stream **ret_stream, struct hw_err *e);
@@ -110,6 +118,16 @@ int container_status(struct cli *cli, const char *word, const char *id,
  * Return: 0; an error with STATUS_NOT_FOUND, or STATUS_INVALID_ARGUMENT if @word is ambiguous */
 int find_pod(struct cli *cli, const char *word, char **ret_id, struct hw_err *e);
 int find_container(struct cli *cli, const char *word, char **ret_id, struct hw_err *e);
+/* What a word stands for. .id is freed by the caller. */
+struct found {
+	char *id;
+	bool is_pod;
+	bool is_lost; /* only hawser.v1 knows it */
+};
+/* Find a pod or a container; a name stands for a pod rather than for a container. */
+int find_any(struct cli *cli, const char *word, struct found *ret, struct hw_err *e);
+/* Return: a name that find_pod() accepts, unless it is ambiguous: NAME or NAMESPACE/NAME; freed by the caller */
+char *pod_label(const struct Runtime__V1__PodSandbox *pod);
 int list_pods(struct cli *cli, struct Runtime__V1__ListPodSandboxResponse **ret, struct hw_err *e);
 int list_containers(struct cli *cli, struct Runtime__V1__ContainerFilter *filter,
 		    struct Runtime__V1__ListContainersResponse **ret, struct hw_err *e);
@@ -122,6 +140,20 @@ int each_container(struct cli *cli, char **words, const char *done, container_ac
 int complete_pods(struct cli *cli, const char *word, struct hw_strings *words, struct hw_err *e);
 int complete_containers(struct cli *cli, const char *word, struct hw_strings *words,
 			struct hw_err *e);
+
+/* ---- details.c: pods and containers that CRI does not list ---------------------- */
+
+struct details {
+	struct Hawser__V1__ListPodsResponse *pods;		   /* NULL: not supported */
+	struct Hawser__V1__ListLostContainersResponse *containers; /* NULL: not supported */
+};
+
+/* Does nothing if the runtime does not support hawser.v1. */
+int details_get(struct cli *cli, struct details *ret, struct hw_err *e);
+void details_done(struct details *details);
+bool details_is_lost(const struct Hawser__V1__PodDetails *pod);
+
+AUTO_VALUE_DEFINE(details_done, struct details);
 
 /* ---- start.c, stop.c: calls ------------------------------------------------------ */
 
@@ -152,7 +184,11 @@ int container_wait(struct cli *cli, const char *word, const char *id, container_
 int list_images(struct cli *cli, char *name, struct Runtime__V1__ListImagesResponse **ret,
 		struct hw_err *e);
 
+/* ---- images.c, network.c: completion ----------------------------------------- */
+
 int complete_images(struct cli *cli, const char *word, struct hw_strings *words, struct hw_err *e);
+int complete_networks(struct cli *cli, const char *word, struct hw_strings *words,
+		      struct hw_err *e);
 
 /* ---- output.c: errors and results -------------------------------------------- */
 
@@ -168,5 +204,7 @@ void print_json(struct value *v); /* frees @v */
 void print_field(const char *name, const char *value);
 void print_field_and_free(const char *name, char *value);   /* print_field(), then free(@value) */
 void print_list(const char *name, char **values, size_t n); /* a line for each value */
+/* Print an empty line and a line for each note, cleaned. Without notes, nothing. */
+void print_notes(const struct hw_strings *notes);
 
 #endif

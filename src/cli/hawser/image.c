@@ -86,10 +86,9 @@ static int run_inspect(struct cli *cli, char **args, struct hw_err *e)
 		return r;
 	image = status->image;
 	if (cli->json) {
-		struct value *all = value_new_object();
+		struct value *all = message_to_json(&status->base);
 
-		value_set(all, "image", message_to_json(&image->base));
-		value_set(all, "info", spec_info(status));
+		json_parse_info(all);
 		print_json(all);
 		return 0;
 	}
@@ -105,7 +104,7 @@ static int run_inspect(struct cli *cli, char **args, struct hw_err *e)
 	return 0;
 }
 
-const struct command inspect_command = {
+const struct command image_inspect_command = {
 	.name = "image inspect",
 	.group = "images",
 	.args = "IMAGE",

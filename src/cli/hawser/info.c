@@ -103,11 +103,7 @@ static int get_runtime_info(struct cli *cli, struct runtime_info *i, struct hw_e
 	r = image_call(cli, "ImageFsInfo", &storage.base, &i->storage, e);
 	if (r < 0)
 		return r;
-	r = runtime_connect(cli, e);
-	if (r < 0)
-		return r;
-	r = api_call(cli->client, &hawser__v1__daemon__descriptor, "Info", &daemon.base,
-		     runtime_deadline(cli), (ProtobufCMessage **)&i->daemon, e);
+	r = service_call(cli, &hawser__v1__daemon__descriptor, "Info", &daemon.base, &i->daemon, e);
 	return r < 0 && is_unimplemented(e) ? 0 : r;
 }
 

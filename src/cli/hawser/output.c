@@ -80,12 +80,20 @@ static const struct hint {
 	  "use --creds USER for a user who may pull the image; hawser asks for the password" },
 	{ ERROR_CALL, STATUS_NOT_FOUND, &pull_command,
 	  "check name and tag of the image; a private image may need --creds USER" },
+	{ ERROR_CALL, STATUS_NOT_FOUND, &network_gc_command,
+	  "run \"hawser network ls\" for a list of networks" },
+	{ ERROR_CALL, STATUS_NOT_FOUND, NULL,
+	  "run \"hawser pods\" and \"hawser ps -a\" for lists of pods and containers",
+	  "pod or container \"" },
+	{ ERROR_CALL, STATUS_NOT_FOUND, NULL, "run \"hawser pods\" for a list of pods", "pod \"" },
 	{ ERROR_CALL, STATUS_NOT_FOUND, NULL, "run \"hawser ps -a\" for a list of containers",
 	  "container \"" },
 	{ ERROR_CALL, STATUS_NOT_FOUND, NULL, "run \"hawser images\" for a list of images" },
 	{ ERROR_CALL, STATUS_INVALID_ARGUMENT, NULL,
 	  "use more of the ID, NAMESPACE/POD for a pod, or POD/NAME for a container",
 	  ": ambiguous: " },
+	{ ERROR_CALL, STATUS_FAILED_PRECONDITION, &rm_command,
+	  "stop it with \"hawser stop\", or use --force to kill it", "is running" },
 	{ ERROR_CALL, STATUS_RESOURCE_EXHAUSTED, NULL,
 	  "free disk space on the file system of the images, for example with \"hawser rmi\"",
 	  API_DISK_FULL },
@@ -176,6 +184,15 @@ void print_field_and_free(const char *name, char *value)
 {
 	print_field(name, value);
 	free(value);
+}
+
+void print_notes(const struct hw_strings *notes)
+{
+	for (size_t i = 0; i < notes->n; i++) {
+		autofree char *clean = text_clean(notes->v[i]);
+
+		printf("%s%s\n", i == 0 ? "\n" : "", clean);
+	}
 }
 
 void print_list(const char *name, char **values, size_t n)

@@ -45,11 +45,8 @@ static char *get_pod_name(const Runtime__V1__ListPodSandboxResponse *pods, const
 	for (size_t i = 0; i < pods->n_items; i++) {
 		const Runtime__V1__PodSandboxMetadata *m = pods->items[i]->metadata;
 
-		if (!m || !str_equal(pods->items[i]->id, id))
-			continue;
-		return str_equal(m->namespace_, "default")
-			       ? str_copy(m->name)
-			       : str_printf("%s/%s", m->namespace_, m->name);
+		if (m && str_equal(pods->items[i]->id, id))
+			return pod_label(pods->items[i]);
 	}
 	return text_short_id(id);
 }

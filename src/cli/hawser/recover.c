@@ -54,7 +54,8 @@ static int run_recover(struct cli *cli, char **args, struct hw_err *e)
 	AUTO(api_free) Hawser__V1__RecoverResponse *answer = NULL;
 
 	(void)args;
-	if (hawser_call(cli, "Recover", &request.base, &answer, e) < 0)
+	if (service_call(cli, &hawser__v1__images__descriptor, "Recover", &request.base, &answer,
+			 e) < 0)
 		return hawser_failed(cli, cli->command->name, e);
 	if (cli->json)
 		print_json(message_to_json(&answer->base));

@@ -70,9 +70,8 @@ int64_t runtime_deadline(const struct cli *cli)
 	return seconds ? time_now() + seconds * NS : TIME_NEVER;
 }
 
-static int call_method(struct cli *cli, const ProtobufCServiceDescriptor *service,
-		       const char *method, const ProtobufCMessage *request, void *ret_answer,
-		       struct hw_err *e)
+int service_call(struct cli *cli, const ProtobufCServiceDescriptor *service, const char *method,
+		 const ProtobufCMessage *request, void *ret_answer, struct hw_err *e)
 {
 	int r;
 
@@ -86,8 +85,8 @@ static int call_method(struct cli *cli, const ProtobufCServiceDescriptor *servic
 int runtime_call(struct cli *cli, const char *method, const ProtobufCMessage *request,
 		 void *ret_answer, struct hw_err *e)
 {
-	return call_method(cli, &runtime__v1__runtime_service__descriptor, method, request,
-			   ret_answer, e);
+	return service_call(cli, &runtime__v1__runtime_service__descriptor, method, request,
+			    ret_answer, e);
 }
 
 int runtime_begin(struct cli *cli, const char *method, const ProtobufCMessage *request,
@@ -104,8 +103,8 @@ int runtime_begin(struct cli *cli, const char *method, const ProtobufCMessage *r
 int image_call(struct cli *cli, const char *method, const ProtobufCMessage *request,
 	       void *ret_answer, struct hw_err *e)
 {
-	return call_method(cli, &runtime__v1__image_service__descriptor, method, request,
-			   ret_answer, e);
+	return service_call(cli, &runtime__v1__image_service__descriptor, method, request,
+			    ret_answer, e);
 }
 
 int image_status(struct cli *cli, const char *image, bool verbose,
@@ -145,12 +144,6 @@ int container_status(struct cli *cli, const char *word, const char *id,
 }
 
 /* ---- hawser.v1 ------------------------------------------------------------------- */
-
-int hawser_call(struct cli *cli, const char *method, const ProtobufCMessage *request,
-		void *ret_answer, struct hw_err *e)
-{
-	return call_method(cli, &hawser__v1__images__descriptor, method, request, ret_answer, e);
-}
 
 int hawser_stream(struct cli *cli, const char *method, const ProtobufCMessage *request,
 		  struct rpc_stream **ret_stream, struct hw_err *e)

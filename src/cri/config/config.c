@@ -56,7 +56,8 @@ const struct hw_field config_fields[] = {
 	{ "default-network", HW_BOOL, AT(default_network), .def = "false",
 	  .help = "use a built-in bridge network while cni-conf-dir has no valid configuration" },
 	{ "gc-networks", HW_STRINGS, AT(gc_networks), .def = "[]",
-	  .help = "networks whose attachments of pods that no longer exist are deleted at start" },
+	  .help = "networks whose attachments of pods that no longer exist are deleted when the "
+		  "daemon starts, and by \"hawser network gc\"" },
 	{ "runtime-handler", HW_STRINGS, AT(runtime_handler), .def = "[]",
 	  .help = "NAME=PROGRAM: an OCI runtime for pods with this runtime handler; the default is "
 		  "crun" },
@@ -108,9 +109,10 @@ const struct hw_field config_fields[] = {
 
 /* Keys that can change while the daemon runs. */
 static const char *const reloadable[] = {
-	"cni-conf-template", "registry-mirror", "plain-http",	 "auth-file",		"certs-dir",
-	"disk-reserve",	     "pull-timeout",	"pinned-images", "decompression-limit", "log-level",
-	"drain-timeout",     "keep-blobs",	"fetch-uid",	 "pulls-per-registry",
+	"cni-conf-template",   "registry-mirror",    "plain-http",    "auth-file",
+	"certs-dir",	       "disk-reserve",	     "pull-timeout",  "pinned-images",
+	"decompression-limit", "log-level",	     "drain-timeout", "keep-blobs",
+	"fetch-uid",	       "pulls-per-registry", "gc-networks",
 };
 
 static bool is_reloadable(const char *name)

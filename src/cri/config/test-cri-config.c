@@ -228,9 +228,10 @@ static void reload(void **state)
 {
 	AUTO(shared_unref) struct config *now = must_load("root: /a\nlog-level: warn\n", NULL);
 	AUTO(shared_unref)
-	struct config *next = must_load("root: /b\nmetrics-address: unix:/m\nlog-level: debug\n"
-					"plain-http: [h.example]\nfetch-uid: 4711\n",
-					NULL);
+	struct config *next =
+		must_load("root: /b\nmetrics-address: unix:/m\nlog-level: debug\n"
+			  "plain-http: [h.example]\nfetch-uid: 4711\ngc-networks: [a, b]\n",
+			  NULL);
 	AUTO(buf_done) struct buf ignored = { 0 };
 	AUTO(shared_unref) struct config *c = config_merge(now, next, append_name, &ignored);
 	AUTO(buf_done) struct buf none = { 0 };
@@ -242,6 +243,7 @@ static void reload(void **state)
 	assert_string_equal(c->metrics_address, "");
 	assert_string_equal(c->log_level, "debug");
 	assert_int_equal(c->plain_http.n, 1);
+	assert_int_equal(c->gc_networks.n, 2);
 	assert_int_equal(c->uid, 4711);
 	assert_int_equal(same->uid, now->uid);
 	assert_in_range(now->uid, 61184, 65519);

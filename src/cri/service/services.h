@@ -7,6 +7,9 @@
  *	runtime.v1.ImageService     image.c                   pull.c (PullImage)
  *	hawser.v1.Daemon            hawser.c
  *	hawser.v1.Images            hawser.c                  load.c pull.c recover.c save.c verify.c
+ *	hawser.v1.Pods              pods.c
+ *	hawser.v1.Containers        pods.c
+ *	hawser.v1.Networks          network.c
  */
 #ifndef CRI_SERVICE_SERVICES_H
 #define CRI_SERVICE_SERVICES_H
@@ -40,6 +43,16 @@ struct image_service {
 	struct puller *puller;
 };
 
+struct pod_service {
+	struct pods *pods;
+};
+
+struct network_service {
+	struct slot *config; /* struct config */
+	struct pods *pods;
+	struct network_watch *network;
+};
+
 struct daemon_service {
 	struct slot *config; /* struct config */
 	struct store *store;
@@ -50,10 +63,13 @@ struct daemon_service {
 /* ---- methods ------------------------------------------------------------------------ */
 
 /* Tables for service_new(), each with the context of its methods. */
-extern const struct service_method runtime_methods[];	    /* struct runtime_service */
-extern const struct service_method image_methods[];	    /* struct image_service */
-extern const struct service_method hawser_daemon_methods[]; /* struct daemon_service */
-extern const struct service_method hawser_images_methods[]; /* struct image_service */
+extern const struct service_method runtime_methods[];		/* struct runtime_service */
+extern const struct service_method image_methods[];		/* struct image_service */
+extern const struct service_method hawser_daemon_methods[];	/* struct daemon_service */
+extern const struct service_method hawser_images_methods[];	/* struct image_service */
+extern const struct service_method hawser_pods_methods[];	/* struct pod_service */
+extern const struct service_method hawser_containers_methods[]; /* struct pod_service */
+extern const struct service_method hawser_networks_methods[];	/* struct network_service */
 
 /* Methods of runtime_methods: see struct service_method. */
 int serve_run_pod_sandbox(const void *ctx, struct rpc_call *call, const ProtobufCMessage *message,
@@ -108,6 +124,13 @@ int serve_save(const void *ctx, struct rpc_call *call, const ProtobufCMessage *m
 	       struct hw_err *e);
 int serve_verify(const void *ctx, struct rpc_call *call, const ProtobufCMessage *message,
 		 struct hw_err *e);
+
+/* ---- network.c ---------------------------------------------------------------------- */
+
+/* Adds the names of the networks that belong to this daemon: dead attachments in them are deleted when the
+ * daemon starts. */
+void network_names_to_collect(const struct config *c, struct network_watch *network,
+			      struct hw_strings *ret_names);
 
 /* ---- pull.c: pulls with the daemon's configuration ---------------------------------- */
 
