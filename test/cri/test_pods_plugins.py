@@ -182,6 +182,21 @@ def test_plugins_that_hang_delay_no_other_pod(pods, command):
             d.cri.remove(pod)
 
 
+def test_creates_that_hang_leave_room_for_every_other_call(pods):
+    d = pods("--long-calls", "40")
+    other = d.cri.run("other")
+    d.direct("ADD.hang")
+    waiting = [d.cri.start_run("hung%d" % i) for i in range(50)]
+    wait_until(lambda: sum(w.done() for w in waiting) + d.calls("ADD") - 1 == len(waiting), d.log)
+    assert {w.code().name for w in waiting if w.done()} == {"RESOURCE_EXHAUSTED"}
+    assert d.cri.status(other).state == READY
+    d.cri.stop(other)
+    d.cri.remove(other)
+    for pod in d.cri.ids():
+        d.cri.remove(pod)
+    assert {w.exception(60).code().name for w in waiting} == {"RESOURCE_EXHAUSTED", "CANCELLED"}
+
+
 def kill_hanging(d):
     """Kills all plugins that hang."""
     for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
