@@ -47,6 +47,18 @@ load cnitool
 	nothing_left
 }
 
+@test "cnitool: a DEL whose cache file cannot be removed fails and can be repeated" {
+	network demo 1.0.0 '{"type":"loopback"}'
+	cnitool add demo /run/netns/pod >/dev/null
+	file=$(echo /var/lib/cni/results/demo-*)
+	rm "$file"
+	mkdir -p "$file/directory"
+	fails cnitool del demo /run/netns/pod
+	has "cache file $file: "
+	rm -r "$file"
+	cnitool del demo /run/netns/pod
+}
+
 @test "cnitool: a result that cannot be written is an error" {
 	network demo 1.0.0 "$(scripted)"
 	fails bash -c "cnitool add demo /run/netns/pod >/dev/full"

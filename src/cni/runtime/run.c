@@ -351,12 +351,15 @@ int hw_add(const struct hw_cni *cni, const struct hw_conf *conf, const struct hw
 
 int run_del(const struct run *run, const char *prev_result, struct hw_err *e)
 {
-	struct hw_err ignored;
 	int r;
 
 	r = del_plugins(run, run->conf->n_plugins, prev_result, e);
-	if (r >= 0)
-		(void)cache_remove(run->cni->cache_dir, run->conf->name, &run->at, &ignored);
+	if (r < 0)
+		return r;
+	/* a repeated DEL removes the file */
+	if (cache_remove(run->cni->cache_dir, run->conf->name, &run->at, e) < 0 &&
+	    has_cache_file(run))
+		return e->code;
 	return r;
 }
 
