@@ -7,17 +7,18 @@
  *        pod with one IPv4 address, and prints the nanoseconds that they took:
  *        create a veth pair with one end in NETNS; for bridge, make the host end a
  *        port of the bridge; bring both ends up; add the pod's address and routes;
- *        for ptp, add the host's address and route. A pod on a bridge announces its
- *        address. `del` deletes the veth pair and waits for the kernel. chain and
- *        chain-del are in probe-chain.c. QUEUES is
- *        the number of queues of each end; without it the kernel creates one per
+ *        for ptp, add the host's address and route. `del` deletes the veth pair and
+ *        waits for the kernel. chain and chain-del are in probe-chain.c. QUEUES is the
+ *        number of queues of each end; without it the kernel creates one per
  *        processor and keeps one.
  *        probe setup: creates the bridge.
  * How:   names and addresses are derived from NUMBER; one batch of requests for
  *        each namespace. The time includes opening the pod's namespace.
  * Rules: must run in a network namespace that stands for the host.
- * Not:   does not read a configuration, existing state or a sysctl, allocate a lease, or
- *        write a record or a result: it is a lower bound for a plugin, not a plugin.
+ * Not:   does not announce the address of a pod on a bridge, because no caller waits
+ *        for that. Does not read a configuration, existing state or a sysctl, allocate
+ *        a lease, or write a record or a result: it is a lower bound for a plugin, not
+ *        a plugin.
  */
 #include "probe.h"
 
@@ -26,7 +27,6 @@
 #include <fcntl.h>
 #include <libmnl/libmnl.h>
 #include <linux/if_link.h>
-#include <linux/ip.h>
 #include <linux/rtnetlink.h>
 #include <linux/veth.h>
 #include <net/if.h>
@@ -123,24 +123,6 @@ void put_link(struct batch *b, uint16_t type, const char *name, const char *kind
 		mnl_attr_put_strz(m, IFLA_INFO_KIND, kind);
 		mnl_attr_nest_end(m, info);
 	}
-	put_end(b, m);
-}
-
-/* With arp_notify set, the kernel announces the address when the link comes up. */
-static void put_announce(struct batch *b, unsigned index)
-{
-	struct nlmsghdr *m = put(b, RTM_NEWLINK, 0);
-	struct ifinfomsg *link = mnl_nlmsg_put_extra_header(m, sizeof(*link));
-	struct nlattr *families, *inet, *conf;
-
-	link->ifi_index = (int)index;
-	families = mnl_attr_nest_start(m, IFLA_AF_SPEC);
-	inet = mnl_attr_nest_start(m, AF_INET);
-	conf = mnl_attr_nest_start(m, IFLA_INET_CONF);
-	mnl_attr_put_u32(m, IPV4_DEVCONF_ARP_NOTIFY, 1);
-	mnl_attr_nest_end(m, conf);
-	mnl_attr_nest_end(m, inet);
-	mnl_attr_nest_end(m, families);
 	put_end(b, m);
 }
 
@@ -251,7 +233,6 @@ void add_bridge(const struct pod *pod, unsigned bridge, int host, int inside)
 	put_pair(&pair, pod, bridge);
 	commit(host, &pair);
 	eth0 = get_index(inside, POD_LINK);
-	put_announce(&in_pod, eth0);
 	put_address(&in_pod, eth0, pod->address, LENGTH);
 	put_link(&in_pod, RTM_NEWLINK, NULL, NULL, eth0);
 	put_route(&in_pod, RTM_NEWROUTE, eth0, 0, 0, pod->gateway);

@@ -20,7 +20,9 @@ IMAGE = busybox.NAME
 CREATED, RUNNING, EXITED, UNKNOWN = range(4)
 POD, CONTAINER, NODE, TARGET = range(4)
 FOREVER = ["/bin/sleep", "100000"]  # as process 1 it ignores SIGTERM
-SERVER = ["/bin/sh", "-c", "trap 'exit 0' TERM; echo ready; while :; do sleep 0.05; done"]
+# A shell runs its traps between commands.
+IDLE = "while :; do sleep 0.05; done"  # the interval of checks for signals
+SERVER = ["/bin/sh", "-c", "trap 'exit 0' TERM; echo ready; " + IDLE]
 
 
 def security(pid=CONTAINER, **more):

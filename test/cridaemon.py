@@ -8,6 +8,7 @@ What:  start, call and stop the daemon. Calls are made with cri-call, which prin
 """
 import os
 import pathlib
+import socket
 import subprocess
 
 import grpc
@@ -78,6 +79,10 @@ class Daemon:
         if done.returncode:
             return done.returncode, done.stdout.strip()
         return 0, dict(line.split(" = ", 1) for line in done.stdout.splitlines())
+
+    def is_listening(self):
+        with socket.socket(socket.AF_UNIX) as s:
+            return s.connect_ex(self.socket) == 0
 
     def dial(self):
         return grpc.insecure_channel("unix:" + self.socket,

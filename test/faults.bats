@@ -163,6 +163,20 @@ fifo_reader() { echo "read -r _ <go; : >$1"; }
 	wait_until grep -q '^bin$' out
 }
 
+@test "inject: with --fail-own, calls of other programs that the command executes cannot fail" {
+	"$inject" --count --fail-own --list --report "$report" -- sh -c '(: >first); ls / >out'
+	[ "$(awk '$4 == "ls" { print $2 }' "$report" | sort -u)" = - ]
+	[ "$(awk '$4 == "sh" && $2 != "-" && $3 ~ /^open/' "$report" | wc -l)" -ge 2 ]
+}
+
+@test "inject: a write to an eventfd cannot fail" {
+	"$inject" --count --list --report "$report" -- /usr/bin/python3 -c '
+import os
+os.eventfd_write(os.eventfd(0), 1) if hasattr(os, "eventfd") else exit(1)
+os.write(os.open("file", os.O_WRONLY | os.O_CREAT), b"text")'
+	[ "$(awk '/eventfd/ { found = 1 } found && $3 == "write" { print $2 == "-" }' "$report")" = $'1\n0' ]
+}
+
 @test "inject: a program that stops itself continues after SIGCONT" {
 	"$inject" --count --timeout 20000 --report "$report" -- \
 		sh -c '(while kill -CONT $$; do sleep 0.05; done) & kill -STOP $$; exit 0' # the interval of the signals

@@ -126,7 +126,12 @@ class Client(cri.Cri):
     def __init__(self, socket):
         super().__init__(socket)
         self.channel.close()
-        self.channel = grpc.insecure_channel("unix:" + socket, options=[
+        self.socket = socket
+        self.connect()
+
+    def connect(self):
+        """Use a new connection from now on. Calls that run keep the old one."""
+        self.channel = grpc.insecure_channel("unix:" + self.socket, options=[
             ("grpc.use_local_subchannel_pool", 1), ("grpc.max_receive_message_length", 64 << 20),
             ("grpc.max_send_message_length", 64 << 20)])
 

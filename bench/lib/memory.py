@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Memory of processes in KiB, from /proc
 
-What:  resident() and private() return the memory of one process. peak() returns the largest total of a
-       process and its descendants while a command runs.
+What:  resident(), private() and proportional() (PSS) return the memory of one process, of_others() that of many.
+       peak() returns the largest total of a process and its descendants while a command runs.
 Rules: in a total of several processes, memory that they share, such as a library's code, counts once
        (PSS). A child that runs the daemon's own program does not count: it shares the daemon's memory
        and only waits for the program that it has started (src/base/os/child.c).
@@ -31,7 +31,17 @@ def resident(pid):
 
 def private(pid):
     found = rollup(pid)
-    return found["Private_Clean"] + found["Private_Dirty"]
+    return found.get("Private_Clean", 0) + found.get("Private_Dirty", 0)
+
+
+def proportional(pid):
+    return rollup(pid).get("Pss", 0)
+
+
+def of_others(known, measure=private):
+    """The memory of all processes of the sandbox, except those known and this one."""
+    pids = {int(path.name) for path in pathlib.Path("/proc").glob("[0-9]*")}
+    return sum(measure(pid) for pid in pids - set(known) - {os.getpid()})
 
 
 def children(pid):
@@ -55,7 +65,7 @@ def program(pid):
 
 def total(pid):
     others = (one for one in descendants(pid) if program(one) != program(pid))
-    return sum(rollup(one).get("Pss", 0) for one in (pid, *others))
+    return sum(proportional(one) for one in (pid, *others))
 
 
 def peak(pid, command):

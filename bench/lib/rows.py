@@ -101,7 +101,8 @@ def times(ratio, aim):
 @dataclasses.dataclass
 class Pair:
     """Times of hawser, a peer and optionally a floor (a lower bound). Each side is a series of commands,
-    written as lines for bench/spawn.c; or `command` is a program that times hawser and the peer."""
+    written as lines for bench/spawn.c; or `command` is a program that times hawser and the peer; or `found` has
+    the nanoseconds of each sample."""
     what: str
     peer: str
     ours_run: list = None
@@ -109,6 +110,7 @@ class Pair:
     floor: str = None
     floor_run: list = None
     command: list = None
+    found: list = None
     aim: Aim = None
     floor_aim: Aim = None
     samples: int = None
@@ -117,11 +119,16 @@ class Pair:
     def sides(self):
         return [side for side in (self.ours_run, self.peer_run, self.floor_run) if side]
 
-    def measure(self, place):
+    def run(self, place):
         samples = self.samples or place.samples
-        numbers = (run_program([str(word).format(samples=samples) for word in self.command])
-                   if self.command else run_series(place, self.sides(), samples))
-        numbers = [tuple(ns / 1e6 / self.each for ns in sample) for sample in numbers]
+        if self.found:
+            return self.found
+        if self.command:
+            return run_program([str(word).format(samples=samples) for word in self.command])
+        return run_series(place, self.sides(), samples)
+
+    def measure(self, place):
+        numbers = [tuple(ns / 1e6 / self.each for ns in sample) for sample in self.run(place)]
         columns = [summary(column) for column in zip(*numbers)]
         ratio = spread(numbers, median_ratio(0, 1))
         aim, met = judge(self.aim, columns[0], columns[1], ratio)
@@ -151,18 +158,20 @@ class Pair:
 @dataclasses.dataclass
 class Growth:
     """The time of the last tenth of many operations against the first tenth, for each side; and our
-    growth relative to the floor's growth. Each side is a label and its series."""
+    growth relative to the floor's growth. Each side is a label and its series; or `found` has the nanoseconds of
+    each operation, with a number for hawser and for each peer."""
     what: str
-    ours_run: list
     peers: dict
     floor: str
-    samples: int
+    ours_run: list = None
+    found: list = None
+    samples: int = None
     aim: Aim = None
 
     def measure(self, place):
         sides = {"hawser": self.ours_run, **self.peers}
-        tenth = max(1, self.samples // 10)
-        numbers = run_series(place, sides.values(), self.samples, "--cold")
+        numbers = self.found or run_series(place, sides.values(), self.samples, "--cold")
+        tenth = max(1, len(numbers) // 10)
         numbers = [tuple(ns / 1e6 for ns in sample) for sample in numbers]
         # First and last operations are resampled as pairs, although not measured at the same time.
         ends = list(zip(numbers[:tenth], numbers[-tenth:]))

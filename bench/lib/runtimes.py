@@ -8,6 +8,7 @@ import contextlib
 import dataclasses
 import pathlib
 import subprocess
+import sys
 import time
 
 WAIT_S = 60
@@ -48,6 +49,8 @@ def serving(build, socket, *command):
             time.sleep(0.05)
         yield Runtime(socket, process.pid, build)
     finally:
+        if process.poll() is not None:
+            sys.stderr.write(f"{command[0]} has ended with status {process.returncode}:\n{log.read_text()[-4000:]}")
         process.terminate()
         process.wait()
 

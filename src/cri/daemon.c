@@ -249,6 +249,9 @@ static void on_reload_signal(uv_signal_t *signal, int number)
 
 /* ---- starting ----------------------------------------------------------------------- */
 
+/* A process that a killed daemon has just started holds the lock until it executes its program. */
+#define LOCK_MS 5000
+
 static int lock_state(struct daemon *d, const char *state, struct hw_err *e)
 {
 	autofree char *path = str_printf("%s/cri.lock", state);
@@ -256,7 +259,7 @@ static int lock_state(struct daemon *d, const char *state, struct hw_err *e)
 
 	r = file_mkdirs(AT_FDCWD, state, 0755, e);
 	if (r == 0)
-		r = file_lock(AT_FDCWD, path, true, time_now(), &d->lock_fd, e);
+		r = file_lock(AT_FDCWD, path, true, time_deadline(LOCK_MS), &d->lock_fd, e);
 	if (r == -ETIMEDOUT)
 		return err_text(e, -EBUSY, "another hawser-cri uses the state directory %s", state);
 	return r < 0 ? err_ctx(e, "state directory") : 0;

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net/sender.c - a sender process that sends a datagram or keeps a socket open
+ * net/sender.c - a sender process that sends datagrams or keeps a socket open
  *
- * How:   caller ── clone(VM, VFORK) ─► starter ── fork ─► sender
- *
- *        The starter exits at once, so the sender is reparented to init (or to
- *        the runtime, if that is a subreaper): it outlives the caller, and
- *        leaves no zombie if the caller outlives it. The starter shares the
- *        caller's memory while the caller is suspended, and has no exit signal:
- *        a calling program that waits for all its children, or ignores SIGCHLD,
- *        does not notice it (base/os/child.c says why that matters).
+ * How:   a fork without an exit signal: a calling program that waits for all its
+ *        children, or ignores SIGCHLD, does not notice it (base/os/child.c says why
+ *        that matters). When the caller exits, init becomes the sender's parent, or
+ *        the runtime, if that is a subreaper: the sender outlives the caller. While
+ *        the caller runs, a sender that has exited is reaped when another one is
+ *        started, so their number is bounded.
  *        Sockets to hold are passed to the next sender as extra descriptors,
  *        which costs nothing. If no sender is started before the caller exits, a
  *        process that only sleeps is started then and gets the sockets.
@@ -25,46 +23,36 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define SENDER_STACK	(16 << 10)
 #define SENDER_HOLD_MS	20 /* long enough: the caller exits much earlier */
 #define SENDER_HELD_MAX 4
 #define SENDER_HELD_MIN 16 /* above the few descriptor numbers that a sender uses */
-
-/* Another name of clone(). ThreadSanitizer intercepts clone() and treats it like fork(), but it
- * does not intercept this name. */
-int __clone(int (*fn)(void *arg), void *stack, int flags, void *arg, ...);
+#define SENDER_MAX	16
 
 struct sender {
 	int fd; /* -1: send nothing, only hold the sockets */
-	const void *data;
-	size_t len;
+	const struct iovec *messages;
+	size_t n;
 };
 
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of all that follows */
 /* Duplicates of the sockets to hold */
 static struct {
-	pthread_mutex_t lock;
 	int fds[SENDER_HELD_MAX];
 	int n;
-} held = { .lock = PTHREAD_MUTEX_INITIALIZER };
+} held;
+static pid_t senders[SENDER_MAX]; /* 0: none */
 
-/* Runs in the starter and forks the sender. The sender calls send() even if dup2() or chdir()
- * fails. */
-static int sender_fork(void *ctx)
+/* In the sender. It calls send() even if dup2() or chdir() fails. */
+static void __attribute__((noreturn)) sender_run(const struct sender *s)
 {
-	const struct sender *s = ctx;
 	int fd, failed, next = 1;
-	pid_t pid;
-
-	pid = _Fork();
-	if (pid != 0)
-		return pid < 0 ? errno : 0;
 
 	fd = s->fd < 0 ? STDIN_FILENO : dup2(s->fd, STDIN_FILENO);
 	for (int i = 0; i < held.n; i++)
@@ -75,68 +63,67 @@ static int sender_fork(void *ctx)
 		fd = s->fd;
 	setsid();
 	failed = chdir("/") < 0;
-	if (s->fd >= 0)
-		failed |= send(fd, s->data, s->len, 0) < 0;
-	else
+	for (size_t i = 0; i < s->n; i++)
+		failed |= send(fd, s->messages[i].iov_base, s->messages[i].iov_len, 0) < 0;
+	if (s->fd < 0)
 		(void)poll(NULL, 0, SENDER_HOLD_MS);
 	_exit(failed);
 }
 
-static int sender_clone(struct sender *s)
+/* Return: a place for the ID of a sender. If all senders are running, waits for one of them. */
+static pid_t *find_place(void)
 {
-	char stack[SENDER_STACK] __attribute__((aligned(16)));
-	int status;
-	pid_t pid;
-
-	pid = __clone(sender_fork, stack + sizeof(stack), CLONE_VM | CLONE_VFORK, s);
-	if (pid < 0)
-		return -errno;
-	if (waitpid(pid, &status, __WCLONE) < 0)
-		return -errno;
-	return WIFEXITED(status) ? -WEXITSTATUS(status) : -EINTR;
+	for (size_t i = 0; i < SENDER_MAX; i++)
+		if (!senders[i] || waitpid(senders[i], NULL, __WCLONE | WNOHANG) != 0)
+			return &senders[i];
+	waitpid(senders[0], NULL, __WCLONE);
+	return &senders[0];
 }
 
-/* Blocks all signals, so that no signal handler of the calling program runs in the starter or the
- * sender, and so that waitpid() is not interrupted. */
-static int sender_launch(struct sender *s)
+/* Blocks all signals, so that no signal handler of the calling program runs in the sender, and so
+ * that waitpid() is not interrupted. Not fork(): its child would have the exit signal SIGCHLD. */
+static int sender_launch(const struct sender *s)
 {
 	sigset_t all, before;
+	pid_t *place;
 	int r;
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	pthread_mutex_lock(&held.lock);
-	r = sender_clone(s);
-	while (r >= 0 && held.n > 0)
+	pthread_mutex_lock(&lock);
+	place = find_place();
+	*place = (pid_t)syscall(SYS_clone, 0, NULL, NULL, NULL, NULL);
+	if (*place == 0)
+		sender_run(s);
+	r = *place < 0 ? -errno : 0;
+	if (r < 0)
+		*place = 0;
+	while (r == 0 && held.n > 0)
 		close(held.fds[--held.n]);
-	pthread_mutex_unlock(&held.lock);
+	pthread_mutex_unlock(&lock);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return r;
 }
 
-int sender_start(int fd, const void *data, size_t len)
+int sender_start(int fd, const struct iovec *messages, size_t n)
 {
-	struct sender s = { .fd = fd, .data = data, .len = len };
-
-	return sender_launch(&s);
+	return sender_launch(&(struct sender){ .fd = fd, .messages = messages, .n = n });
 }
 
 void sender_hold(int fd)
 {
 	int copy;
 
-	pthread_mutex_lock(&held.lock);
+	pthread_mutex_lock(&lock);
 	copy = held.n < SENDER_HELD_MAX ? fcntl(fd, F_DUPFD_CLOEXEC, SENDER_HELD_MIN) : -1;
 	if (copy >= 0)
 		held.fds[held.n++] = copy;
-	pthread_mutex_unlock(&held.lock);
+	pthread_mutex_unlock(&lock);
 }
 
 /* Starts a process for the sockets that no sender has inherited yet. */
 __attribute__((destructor)) static void sender_hold_at_exit(void)
 {
-	struct sender s = { .fd = -1 };
-
 	if (held.n > 0)
-		(void)sender_launch(&s);
+		(void)sender_launch(&(struct sender){ .fd = -1 });
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net/sender.h - a sender process that sends a datagram or keeps a socket open
+ * net/sender.h - a sender process that sends datagrams or keeps a socket open
  *
  * The kernel executes a netlink request inside send(). If that takes long and the
  * caller does not need to wait for it, a sender process calls send() instead. It
@@ -13,10 +13,11 @@
 #define NET_SENDER_H
 
 #include <stddef.h>
+#include <sys/uio.h>
 
-/* Send data on the socket fd from a sender process and return at once. The caller need not wait for
- * that process. Return: 0; or a negative errno, then nothing will be sent */
-int sender_start(int fd, const void *data, size_t len);
+/* Send the messages, in their order, on the socket fd from a sender process and return at once. The
+ * caller need not wait for that process. Return: 0; or a negative errno, then nothing will be sent */
+int sender_start(int fd, const struct iovec *messages, size_t n);
 /* Keep a duplicate of fd open, so that the caller's close() is not the last one and does not block.
  * The next sender process inherits the duplicate. If the caller starts no other sender process, one
  * is started when the caller exits, and holds the duplicate for a few milliseconds. Failure is

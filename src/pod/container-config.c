@@ -297,11 +297,12 @@ static int set_limits(struct oci_spec *s, const struct container *c, struct hw_e
 	return 0;
 }
 
-/* Annotations that runtimes other than crun look for. */
+/* Annotations that runtimes other than crun look for, and that lost.c needs. */
 static void set_annotations(struct oci_spec *s, const struct container *c)
 {
 	const struct hw_map *own = &c->spec->annotations;
 	const struct pod_spec *pod = c->pod->spec;
+	AUTO(buf_done) struct buf layers = { 0 };
 
 	for (size_t i = 0; i < own->n; i++)
 		spec_annotate(s, own->keys[i], own->values[i]);
@@ -312,6 +313,9 @@ static void set_annotations(struct oci_spec *s, const struct container *c)
 	spec_annotate(s, "io.kubernetes.cri.sandbox-name", pod->name);
 	spec_annotate(s, "io.kubernetes.cri.sandbox-namespace", pod->namespace);
 	spec_annotate(s, "io.kubernetes.cri.sandbox-uid", pod->uid);
+	for (size_t i = 0; i < c->layers.n; i++)
+		buf_printf(&layers, "%s%s", i > 0 ? "," : "", c->layers.v[i]);
+	spec_annotate(s, CONTAINER_LAYERS, str_or(layers.data, ""));
 }
 
 /* ---- config.json -------------------------------------------------------------------- */
@@ -351,8 +355,9 @@ int container_write_config(struct container *c, const struct image_config *image
 	int r;
 
 	r = build(&s, c, image, e);
-	if (r == 0)
-		r = spec_encode(&s, &json, e);
+	if (r < 0)
+		return r;
+	r = spec_encode(&s, &json, e);
 	if (r < 0)
 		return r;
 	path = str_printf("%s/config.json", dir);

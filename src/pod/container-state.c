@@ -140,7 +140,7 @@ static void load_row(struct pods *p, struct db_query *q)
 		r = container_spec_decode(db_text(q, COLUMN_SPEC), &spec, &e);
 	else
 		r = err_text(&e, -ENODATA, "its pod is not in the database");
-	c = container_new(p, db_text(q, COLUMN_ID), r == 0 ? pod : NULL, r == 0 ? spec : NULL);
+	c = container_new(p, db_text(q, COLUMN_ID), pod && pod->spec ? pod : NULL, spec);
 	if (r == 0)
 		r = fill(c, q, &e);
 	if (r < 0) {
@@ -264,6 +264,16 @@ enum container_state container_get_state(struct container *c)
 	state = ((const struct container_view *)c->o.view)->status.state;
 	pthread_mutex_unlock(&c->o.table->lock);
 	return state;
+}
+
+bool container_is_starting(struct container *c)
+{
+	bool starting;
+
+	pthread_mutex_lock(&c->pods->write_lock);
+	starting = c->status.state == CONTAINER_CREATED && c->status.started_at;
+	pthread_mutex_unlock(&c->pods->write_lock);
+	return starting;
 }
 
 int container_state_delete(struct container *c, struct hw_err *e)

@@ -107,13 +107,35 @@ static bool wait_for_grace(struct container *c, int64_t deadline)
 	return !alive;
 }
 
-static int stop(struct container *c, int64_t grace_s, int64_t deadline, struct hw_err *e)
+/* Waits for a start that runs, or completes one that was interrupted, because the container would run after
+ * its stop. */
+static int finish_start(struct container *c, int64_t deadline, struct hw_err *e)
 {
-	int64_t kill_at = time_now() + (grace_s > 0 ? grace_s * 1000000000 : 0);
+	struct hw_err ignored;
 	int r;
 
+	if (!container_is_starting(c))
+		return 0;
+	r = object_begin(&c->o, deadline, e);
+	if (r != 0)
+		return r < 0 ? r : 0;
+	if (container_is_starting(c))
+		container_start(c, &ignored); /* if it fails, the container has ended */
+	object_end(&c->o);
+	return 0;
+}
+
+static int stop(struct container *c, int64_t grace_s, int64_t deadline, struct hw_err *e)
+{
+	int64_t kill_at;
+	int r;
+
+	r = finish_start(c, deadline, e);
+	if (r < 0)
+		return r;
 	if (container_get_state(c) != CONTAINER_RUNNING)
 		return 0;
+	kill_at = time_now() + (grace_s > 0 ? grace_s * 1000000000 : 0);
 	if (begin_stop(c, kill_at) && grace_s > 0) {
 		r = send_signal(c, c->stop_signal, e);
 		if (r < 0)
@@ -277,8 +299,10 @@ static int cancel_one(struct container *c, unsigned flags, int64_t deadline, str
 
 static int kill_one(struct container *c, unsigned flags, int64_t deadline, struct hw_err *e)
 {
+	enum container_state state = container_get_state(c);
+
 	(void)flags;
-	if (!is_alive(container_get_state(c)))
+	if (!is_alive(state) && !(state == CONTAINER_LOST && c->pod))
 		return 0;
 	begin_stop(c, time_now()); /* a stop with a grace ends, too */
 	return container_kill(c, deadline, e);
@@ -291,7 +315,8 @@ static int remove_one(struct container *c, unsigned flags, int64_t deadline, str
 	r = object_begin(&c->o, deadline, e);
 	if (r != 0)
 		return r < 0 ? r : 0;
-	r = container_remove(c, flags, e);
+	/* a lost container ends with its pod */
+	r = container_remove(c, c->pod ? flags | PODS_FORCE : flags, e);
 	object_end(&c->o);
 	return r;
 }

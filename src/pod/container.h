@@ -19,13 +19,14 @@
 struct container {
 	struct object o;
 	struct pods *pods;
-	struct pod *pod;		   /* NULL: lost */
+	struct pod *pod;		   /* NULL: lost, and its pod, too */
 	const struct container_spec *spec; /* NULL: lost */
 	int64_t created_at;
 	char *image_id, *image_ref;
 	struct hw_strings layers; /* chain IDs of the image's layers */
 	struct store_hold *hold;  /* of these layers; NULL: none */
 	char *log;		  /* NULL: output is discarded */
+	char pod_id[OBJECT_ID];	  /* of a lost container, from its bundle; "": unknown */
 	int stop_signal;
 	uint32_t uid, gid;
 	struct hw_list groups; /* uint32_t */
@@ -83,6 +84,7 @@ int container_set_limits(struct container *c, const struct container_limits *lim
 /* Changes the state. */
 int container_set_state(struct container *c, enum container_state state, struct hw_err *e);
 enum container_state container_get_state(struct container *c); /* of a published container */
+bool container_is_starting(struct container *c); /* a start runs, or was interrupted */
 /* Deletes the row of a container, and the container from the table. */
 int container_state_delete(struct container *c, struct hw_err *e);
 
@@ -101,7 +103,12 @@ int container_mount(struct container *c, struct hw_err *e);
 /* Unmounts the root file system and deletes what the container has written. Idempotent. */
 int container_unmount(struct pods *p, const char *id, struct hw_err *e);
 
+/* ---- lost.c ------------------------------------------------------------------------- */
+/* Finds out from the bundle of a lost container what it needs. */
+int lost_recover(struct container *c, struct hw_err *e);
+
 /* ---- container-config.c ------------------------------------------------------------- */
+#define CONTAINER_LAYERS "io.hawser.layers" /* annotation: chain IDs, separated by commas */
 /* Writes config.json to the bundle. Also sets the user of the container. */
 int container_write_config(struct container *c, const struct image_config *image, struct hw_err *e);
 /* Reads config.json. */

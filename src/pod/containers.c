@@ -226,8 +226,7 @@ void container_publish(struct container *c)
 
 	shared_init(&view->o.shared, view_free);
 	memcpy(view->o.id, c->o.id, sizeof(view->o.id));
-	if (c->pod)
-		memcpy(view->pod, c->pod->o.id, sizeof(view->pod));
+	memcpy(view->pod, c->pod ? c->pod->o.id : c->pod_id, sizeof(view->pod));
 	view->status = c->status;
 	view->status.message = str_copy(str_or(c->status.message, ""));
 	if (view->status.state == CONTAINER_CREATED) /* it is being started */
@@ -238,7 +237,8 @@ void container_publish(struct container *c)
 	view->image_id = str_copy(str_or(c->image_id, ""));
 	view->image_ref = str_copy(str_or(c->image_ref, ""));
 	view->log = str_copy(str_or(c->log, ""));
-	view->pid = process && c->status.state == CONTAINER_RUNNING ? process->pid : 0;
+	if (process && (c->status.state == CONTAINER_RUNNING || c->status.state == CONTAINER_LOST))
+		view->pid = process->pid;
 	view->stop_signal = c->stop_signal;
 	view->uid = c->uid;
 	view->gid = c->gid;

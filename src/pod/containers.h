@@ -107,7 +107,7 @@ struct container_limits {
 /* Immutable. */
 struct container_view {
 	struct object_view o; /* .id */
-	char pod[OBJECT_ID];  /* ID of the pod; "": lost */
+	char pod[OBJECT_ID];  /* ID of the pod; "": unknown, because the container is lost */
 	struct container_status status;
 	int64_t created_at;		   /* ns since 1970 */
 	const struct container_spec *spec; /* NULL: lost */

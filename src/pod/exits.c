@@ -114,13 +114,15 @@ void exits_collect(struct container *c)
 
 /* ---- the thread --------------------------------------------------------------------- */
 
+/* A child that was just forked may have a copy of the descriptor: then closing it does not end its events. */
 static void watch_free(struct exits *x, struct watch *w)
 {
+	epoll_ctl(x->epoll, EPOLL_CTL_DEL, w->pidfd, NULL);
 	pthread_mutex_lock(&x->lock);
 	list_remove(&w->link);
 	pthread_mutex_unlock(&x->lock);
 	shared_unref(w->container);
-	mem_close_fd(&w->pidfd); /* epoll forgets it, too */
+	mem_close_fd(&w->pidfd);
 	free(w);
 }
 

@@ -41,7 +41,7 @@ static int finish_container(struct container *c, struct hw_err *e)
 
 	if (state == CONTAINER_REMOVING)
 		return container_remove(c, 0, e);
-	if (state == CONTAINER_CREATED && c->status.started_at)
+	if (container_is_starting(c))
 		return container_start(c, e);
 	if (state == CONTAINER_EXITED)
 		return container_kill(c, time_deadline(KILL_MS), e);

@@ -14,6 +14,7 @@
 #include "base/json/field.h"
 #include "base/json/value.h"
 #include "base/str.h"
+#include "base/time.h"
 #include "cni/result.h"
 #include "cni/runtime/conf.h"
 #include "pod/namespaces.h"
@@ -248,11 +249,22 @@ static void run_done(struct run *run)
 
 AUTO_VALUE_DEFINE(run_done, struct run);
 
-static int run_init(struct run *run, const struct network_pod *pod, const struct pod_attachment *a,
-		    struct hw_err *e)
+/* The timeout is for all networks of a pod together, so that a client gets the error before it stops
+ * waiting. Return: the deadline of one of @n networks that are left, if none may use the time of another */
+static int64_t share_time(int64_t deadline, size_t n)
 {
-	int r;
+	int64_t now = time_now();
 
+	return deadline == TIME_NEVER ? deadline : now + (deadline - now) / (int64_t)n;
+}
+
+static int run_init(struct run *run, const struct network_pod *pod, const struct pod_attachment *a,
+		    int64_t deadline, struct hw_err *e)
+{
+	int timeout_ms = time_left_ms(deadline), r;
+
+	if (timeout_ms == 0)
+		return err_text(e, -ETIMEDOUT, "not started: the pod's other networks timed out");
 	r = hw_conf_parse(a->config, strlen(a->config), &run->conf, e);
 	if (r < 0)
 		return r;
@@ -268,7 +280,7 @@ static int run_init(struct run *run, const struct network_pod *pod, const struct
 		.n_args = NETWORK_ARGS,
 		.capability_args = a->capabilities,
 		.cancel_fd = pod->cancel_fd,
-		.timeout_ms = pod->timeout_ms,
+		.timeout_ms = timeout_ms,
 	};
 	return 0;
 }
@@ -287,14 +299,14 @@ static int network_error(const struct pod_attachment *a, struct hw_err *e)
 			e->details[0] ? ": " : "", e->details);
 }
 
-static int attach_one(const struct hw_cni *cni, const struct network_pod *pod,
+static int attach_one(const struct hw_cni *cni, const struct network_pod *pod, int64_t deadline,
 		      struct pod_attachment *a, struct hw_err *e)
 {
 	AUTO(hw_result_free) struct hw_result *result = NULL;
 	AUTO(run_done) struct run run = { 0 };
 	int r;
 
-	r = run_init(&run, pod, a, e);
+	r = run_init(&run, pod, a, deadline, e);
 	if (r == 0)
 		r = hw_add(cni, run.conf, &run.at, HW_ADD_UNDO, &result, e);
 	if (r == 0)
@@ -319,10 +331,11 @@ int network_attach(const struct hw_cni *cni, const struct network_pod *pod,
 {
 	AUTO(shared_unref) struct pod_network *n = copy_network(plan);
 	struct pod_attachment *all = n->attachments.v;
+	int64_t deadline = time_deadline(pod->timeout_ms);
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < n->attachments.n; i++)
-		r = attach_one(cni, pod, &all[i], e);
+		r = attach_one(cni, pod, deadline, &all[i], e);
 	if (r < 0)
 		return r;
 	seal(n);
@@ -336,13 +349,14 @@ int network_detach(const struct hw_cni *cni, const struct network_pod *pod,
 		   const struct pod_network *plan, struct hw_err *e)
 {
 	const struct pod_attachment *all = plan->attachments.v;
+	int64_t deadline = time_deadline(pod->timeout_ms);
 	struct errors errors = { 0 };
 
 	for (size_t i = plan->attachments.n; i-- > 0;) {
 		AUTO(run_done) struct run run = { 0 };
 		int r;
 
-		r = run_init(&run, pod, &all[i], e);
+		r = run_init(&run, pod, &all[i], share_time(deadline, i + 1), e);
 		if (r == 0)
 			r = hw_del(cni, run.conf, &run.at, e);
 		if (r < 0) {
@@ -409,13 +423,15 @@ int network_check(const struct hw_cni *cni, const struct network_pod *pod,
 		  const struct pod_network *plan, struct hw_strings *ret_checked, struct hw_err *e)
 {
 	const struct pod_attachment *all = plan->attachments.v;
+	size_t n = plan->attachments.n;
+	int64_t deadline = time_deadline(pod->timeout_ms);
 	struct errors errors = { 0 };
 
-	for (size_t i = 0; i < plan->attachments.n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		AUTO(run_done) struct run run = { 0 };
 		int r;
 
-		r = run_init(&run, pod, &all[i], e);
+		r = run_init(&run, pod, &all[i], share_time(deadline, n - i), e);
 		if (r == 0)
 			r = hw_check(cni, run.conf, &run.at, e);
 		if (r < 0) {

@@ -58,7 +58,7 @@ struct network_pod {
 	const struct pod_spec *spec;
 	const char *netns; /* path; "": the namespace is gone (network_detach()) */
 	int cancel_fd;	   /* -1: none */
-	int timeout_ms;
+	int timeout_ms;	   /* for all networks together */
 };
 
 /* Runs ADD of each network. *ret_network is the plan with the results. If it fails, the network whose

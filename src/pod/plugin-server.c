@@ -36,6 +36,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/os/environment.h"
 #include "base/os/file.h"
 #include "base/os/helper.h"
 #include "base/os/pass-fd.h"
@@ -50,6 +51,36 @@
 #define TRIES	     3	   /* attempts of a call that does not start */
 #define LOCK_STEP_MS 10	   /* between checks whether the call was cancelled */
 #define COUNTERS_MAX 256   /* plugins and commands that are counted by name */
+
+/* The variables that plugins get. Others, such as credentials of registries, are not for them. */
+static const char *const plugin_variables[] = {
+	"CNI_*",
+	"PATH",
+	"HOME",
+	"LANG",
+	"TMPDIR",
+	"TZ",
+	"DBUS_SYSTEM_BUS_ADDRESS", /* for firewalld */
+	/* for servers that a plugin calls */
+	"http_proxy",
+	"HTTP_PROXY",
+	"https_proxy",
+	"HTTPS_PROXY",
+	"all_proxy",
+	"ALL_PROXY",
+	"no_proxy",
+	"NO_PROXY",
+	"RES_OPTIONS",
+	"LOCALDOMAIN",
+	"SSL_CERT_FILE",
+	"SSL_CERT_DIR",
+	/* Calico's plugin takes its settings from there, as far as its configuration has none */
+	"DATASTORE_TYPE",
+	"ETCD_*",
+	"K8S_*",
+	"KUBECONFIG",
+	"KUBERNETES_*",
+};
 
 /* A file on disk, whatever its path is by now. */
 struct file_id {
@@ -74,14 +105,18 @@ struct plugin_server {
 	struct hw_exec exec;
 	struct hw_strings dirs;
 	char *program;
-	char *state_env; /* HAWSER_STATE=... */
+	char *state_env;					 /* HAWSER_STATE=... */
+	const char *variables[ARRAY_SIZE(plugin_variables) + 2]; /* with state_env and NULL */
 	char *lock_path;
-	pthread_mutex_t lock; /* of everything below */
+
+	pthread_mutex_t lock; /* held while a process starts */
 	int lock_fd;	      /* -1 until this process has the lock */
 	struct process *process;
 	struct file_id unusable; /* a program that did not become ready */
 	int64_t retry_at;	 /* when it is tried again */
-	struct map *counters;	 /* maps plugin="x",command="y" to struct counters */
+
+	pthread_mutex_t counters_lock; /* held for a few instructions: metrics are not to wait */
+	struct map *counters;	       /* maps plugin="x",command="y" to struct counters */
 };
 
 static bool same_file(struct file_id a, struct file_id b)
@@ -435,7 +470,7 @@ static void count_call(struct plugin_server *s, const struct hw_run *run, bool f
 
 	put_label(&labels, "plugin", basename(run->plugin));
 	put_label(&labels, "command", str_or(find_variable(run->env, "CNI_COMMAND"), ""));
-	pthread_mutex_lock(&s->lock);
+	pthread_mutex_lock(&s->counters_lock);
 	c = map_find(s->counters, labels.data);
 	if (!c && map_count(s->counters) == COUNTERS_MAX) {
 		buf_done(&labels);
@@ -450,7 +485,7 @@ static void count_call(struct plugin_server *s, const struct hw_run *run, bool f
 	}
 	histogram_add(&c->seconds, ns);
 	c->failed += failed;
-	pthread_mutex_unlock(&s->lock);
+	pthread_mutex_unlock(&s->counters_lock);
 }
 
 void plugin_server_format_metrics(struct plugin_server *s, struct buf *b)
@@ -460,7 +495,7 @@ void plugin_server_format_metrics(struct plugin_server *s, struct buf *b)
 	const char *labels;
 	void *found;
 
-	pthread_mutex_lock(&s->lock);
+	pthread_mutex_lock(&s->counters_lock);
 	buf_printf(b, "# HELP %s Duration of calls of CNI plugins.\n# TYPE %s histogram\n", seconds,
 		   seconds);
 	for (size_t i = 0; map_next(s->counters, &i, &labels, &found);)
@@ -470,27 +505,10 @@ void plugin_server_format_metrics(struct plugin_server *s, struct buf *b)
 	for (size_t i = 0; map_next(s->counters, &i, &labels, &found);)
 		buf_printf(b, "%s{%s} %" PRIu64 "\n", failed, labels,
 			   ((struct counters *)found)->failed);
-	pthread_mutex_unlock(&s->lock);
+	pthread_mutex_unlock(&s->counters_lock);
 }
 
 /* ---- struct hw_exec ---------------------------------------------------------------- */
-
-/* The strings are borrowed. */
-static const char **build_environment(const struct plugin_server *s, const char *const *env)
-{
-	const char **list;
-	size_t n = 0, len = strlen("HAWSER_STATE=");
-
-	while (env[n])
-		n++;
-	list = mem_new((n + 2) * sizeof(*list));
-	n = 0;
-	for (; *env; env++)
-		if (strncmp(*env, s->state_env, len) != 0)
-			list[n++] = *env;
-	list[n] = s->state_env;
-	return list;
-}
 
 /* Return: a process, to be released; NULL if plugins must be executed */
 static struct process *get_process(struct plugin_server *s)
@@ -545,17 +563,17 @@ static int run_plugin(struct plugin_server *s, const struct hw_run *run, struct 
 static int server_run(void *ctx, const struct hw_run *run, struct hw_ran *ret_ran, struct hw_err *e)
 {
 	struct plugin_server *s = ctx;
-	autofree const char **env = build_environment(s, run->env);
+	autofree const char **env = environment_select(run->env, s->variables);
 	int64_t started = time_now();
-	struct hw_run with_state = *run;
+	struct hw_run selected = *run;
 	int r;
 
-	with_state.env = env;
+	selected.env = env;
 	r = wait_for_lock(s, run->cancel_fd > 0 ? run->cancel_fd : -1,
 			  run->deadline_ns ? run->deadline_ns : TIME_NEVER, e);
 	if (r == 0)
-		r = run_plugin(s, &with_state, ret_ran, e);
-	count_call(s, &with_state, r < 0 || ret_ran->status != 0, time_now() - started);
+		r = run_plugin(s, &selected, ret_ran, e);
+	count_call(s, &selected, r < 0 || ret_ran->status != 0, time_now() - started);
 	return r;
 }
 
@@ -572,8 +590,11 @@ struct plugin_server *plugin_server_new(const struct plugin_server_options *o)
 	strings_split(o->plugin_dirs, ':', &s->dirs);
 	s->program = str_copy(o->program);
 	s->state_env = str_printf("HAWSER_STATE=%s", o->state_dir);
+	memcpy(s->variables, plugin_variables, sizeof(plugin_variables));
+	s->variables[ARRAY_SIZE(plugin_variables)] = s->state_env;
 	s->lock_path = str_printf("%s/plugins.lock", o->state_dir);
 	pthread_mutex_init(&s->lock, NULL);
+	pthread_mutex_init(&s->counters_lock, NULL);
 	s->lock_fd = -1;
 	s->counters = map_new(free);
 	return s;
@@ -586,6 +607,7 @@ void plugin_server_free(struct plugin_server *s)
 	process_unref(s->process);
 	mem_close_fd(&s->lock_fd);
 	pthread_mutex_destroy(&s->lock);
+	pthread_mutex_destroy(&s->counters_lock);
 	map_free(s->counters);
 	hw_strings_free(&s->dirs);
 	free(s->program);

@@ -4,7 +4,8 @@
  *
  * What:  a struct hw_exec for libhawser. Results, errors and the effects of deadlines and
  *        cancellation are those of hw_exec_run(), but a plugin of hawser-plugin needs no exec.
- *        The environment of plugins is that of libcni with HAWSER_STATE.
+ *        Plugins get the CNI variables, HAWSER_STATE, and variables of this process that are in a
+ *        fixed list (plugin-server.c); hw_exec_run() passes on all variables, as libcni does.
  * How:   serve is started with the first call, and again if it has ended or if its program was
  *        replaced. Its program is hawser-plugin in the first plugin directory that contains one,
  *        because the links beside it lead to that file; otherwise the one of the daemon. If it is

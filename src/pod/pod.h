@@ -57,6 +57,7 @@ struct pods {
 
 	pthread_mutex_t write_lock;
 	struct db *db;
+	bool new_database; /* it was missing, empty or damaged at the start */
 
 	struct object_table pods;	/* struct pod; a pod that is lost has no name */
 	struct object_table containers; /* struct container */
@@ -114,9 +115,13 @@ void finisher_add(struct object *o, int delay_ms);
 /* Like finisher_add(), with a delay that grows with each call. The caller owns the object. */
 void finisher_add_failed(struct object *o);
 
-/* ---- recover.c ---------------------------------------------------------------------- */
+/* ---- lost.c ------------------------------------------------------------------------- */
 /* Adds pods and containers whose files exist, but not their rows, to the tables. */
-int recover_lost(struct pods *p, struct hw_err *e);
+int lost_find(struct pods *p, struct hw_err *e);
+/* Logs that the database was lost, if that left lost objects. */
+void lost_report(struct pods *p);
+
+/* ---- recover.c ---------------------------------------------------------------------- */
 /* Holds the layers of all containers, watches those that live, and reads how the others have ended. */
 int recover_containers(struct pods *p, struct hw_err *e);
 

@@ -208,7 +208,7 @@ int pods_open(const struct pods_options *options, struct pods **ret_pods, struct
 	if (r == 0)
 		r = container_state_load(p, e);
 	if (r == 0)
-		r = recover_lost(p, e);
+		r = lost_find(p, e);
 	if (r == 0)
 		r = exits_open(p, e);
 	if (r == 0)
@@ -217,6 +217,7 @@ int pods_open(const struct pods_options *options, struct pods **ret_pods, struct
 		pods_close(p);
 		return r;
 	}
+	lost_report(p);
 	*ret_pods = p;
 	return 0;
 }

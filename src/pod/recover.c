@@ -2,8 +2,7 @@
 /*
  * pod/recover.c - continue where an earlier process has stopped
  *
- * What:  removes incomplete pods and finishes stops in the background. Finds pods that exist but are
- *        not in the database, because it was lost or damaged, and keeps them.
+ * What:  removes incomplete pods and finishes stops in the background. Adopts the containers that live.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -18,62 +17,6 @@
 #include "oci/pause.h"
 #include "pod/container.h"
 #include "pod/namespaces.h"
-
-/* ---- pods without a row --------------------------------------------------------------- */
-
-static int add_lost(void *ctx, const struct file_entry *entry, struct hw_err *e)
-{
-	AUTO(shared_unref) struct pod *pod = NULL;
-	struct pods *p = ctx;
-
-	(void)e;
-	if (entry->type != DT_DIR || !object_is_id(entry->name))
-		return 0;
-	pod = object_get(&p->pods, entry->name);
-	if (pod)
-		return 0;
-	pod = pod_new(p, entry->name, NULL);
-	pod->state = POD_LOST;
-	object_add(&pod->o);
-	pod_publish(pod);
-	log_event(LOG_ERROR,
-		  "pod is not in the database; it is kept: end its processes and remove it with "
-		  "\"hawser rm --force\"",
-		  "pod", pod->o.id, NULL);
-	return 0;
-}
-
-static int add_lost_container(void *ctx, const struct file_entry *entry, struct hw_err *e)
-{
-	AUTO(shared_unref) struct container *c = NULL;
-	struct pods *p = ctx;
-
-	(void)e;
-	if (entry->type != DT_DIR || !object_is_id(entry->name))
-		return 0;
-	c = object_get(&p->containers, entry->name);
-	if (c)
-		return 0;
-	c = container_new(p, entry->name, NULL, NULL);
-	c->status.state = CONTAINER_LOST;
-	object_add(&c->o);
-	container_publish(c);
-	log_event(LOG_ERROR,
-		  "container is not in the database; it is kept: remove it with \"hawser rm "
-		  "--force\"",
-		  "container", c->o.id, NULL);
-	return 0;
-}
-
-int recover_lost(struct pods *p, struct hw_err *e)
-{
-	autofree char *pods = str_printf("%s/pods", p->state);
-	autofree char *containers = str_printf("%s/containers", p->state);
-	int r;
-
-	r = file_walk(AT_FDCWD, pods, add_lost, p, e);
-	return r < 0 ? r : file_walk(AT_FDCWD, containers, add_lost_container, p, e);
-}
 
 /* ---- containers --------------------------------------------------------------------- */
 
@@ -123,7 +66,7 @@ static int recover_container(struct container *c, struct hw_err *e)
 	int r;
 
 	if (state == CONTAINER_LOST)
-		return 0;
+		return lost_recover(c, e);
 	r = container_hold_layers(c, e);
 	if (r < 0)
 		return r;
@@ -161,7 +104,16 @@ static int sweep_container(void *ctx, const struct file_entry *entry, struct hw_
 	if (!object_is_id(entry->name))
 		return 0;
 	c = object_get(&p->containers, entry->name);
-	return c ? 0 : container_unmount(p, entry->name, e);
+	if (c)
+		return 0;
+	if (p->new_database) {
+		log_event(LOG_WARN,
+			  "files of a container that is not in the database are kept until the "
+			  "next start",
+			  "container", entry->name, NULL);
+		return 0;
+	}
+	return container_unmount(p, entry->name, e);
 }
 
 int pods_sweep(struct pods *p, struct hw_err *e)

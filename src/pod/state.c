@@ -4,13 +4,14 @@
  *
  * How:   a row has everything that is needed to stop and remove a pod. Commits survive the end of the
  *        process at any instant; a power cut, which also ends the pods, may lose the last ones.
- *        A damaged database is renamed and kept; recover.c finds the pods that were in it.
+ *        A damaged database is renamed and kept; lost.c finds the pods that were in it.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -93,10 +94,13 @@ static int move_database(const char *path, struct hw_err *e)
 int state_open(struct pods *p, struct hw_err *e)
 {
 	autofree char *path = str_printf("%s/" DATABASE, p->root);
+	struct stat st;
 	int r;
 
+	p->new_database = stat(path, &st) < 0 || st.st_size == 0;
 	r = db_open(path, &options, &p->db, e);
 	if (r == -EUCLEAN) {
+		p->new_database = true;
 		r = move_database(path, e);
 		if (r == 0)
 			r = db_open(path, &options, &p->db, e);

@@ -68,8 +68,8 @@ static int remove_files(struct pod *pod, struct hw_err *e)
 	return remove_tree(dir, pod->o.id, e);
 }
 
-/* With the systemd driver, the cgroups of containers end with their units. The parent of a lost pod's cgroup
- * is not known: if the client has not given one, it is that which we would choose. */
+/* With the systemd driver, the cgroups of containers end with their units. The cgroup parent of a lost pod is
+ * not known, so the default parent is assumed. */
 static int remove_cgroup(struct pod *pod, struct hw_err *e)
 {
 	autofree char *child = NULL;

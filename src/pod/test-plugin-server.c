@@ -17,6 +17,7 @@
 #include <spawn.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
+#include <sys/inotify.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
@@ -283,9 +284,9 @@ static void results_are_those_of_exec(void **state)
 		{ "missing", { 0 } },
 		{ "script", { 0 } },
 		{ "script", { .command = "ADD", .stderr_through = true } },
-		{ "script", { .variable = "KILL=SEGV" } },
-		{ "script", { .variable = "KILL=KILL" } },
-		{ "script", { .variable = "STATUS=255" } },
+		{ "script", { .variable = "CNI_ARGS=kill -SEGV $$" } },
+		{ "script", { .variable = "CNI_ARGS=kill -KILL $$" } },
+		{ "script", { .variable = "CNI_ARGS=exit 255" } },
 		{ "not-executable", { 0 } },
 		{ "not-a-program", { 0 } },
 		{ "directory", { 0 } },
@@ -295,8 +296,7 @@ static void results_are_those_of_exec(void **state)
 	autofree char *directory = str_printf("%s/directory", p->bin);
 
 	place_plugin(p, "script",
-		     "cat; echo \"$CNI_COMMAND $0 $#\"; echo oops >&2\n"
-		     "[ -z \"$KILL\" ] || kill -$KILL $$; exit ${STATUS:-3}");
+		     "cat; echo \"$CNI_COMMAND $0 $#\"; echo oops >&2; eval \"$CNI_ARGS\"; exit 3");
 	place_write(p, "bin/not-executable", "#!/bin/sh\n", 0644);
 	place_write(p, "bin/not-a-program", "nonsense", 0755);
 	assert_int_equal(mkdir(directory, 0700), 0);
@@ -333,33 +333,76 @@ static void large_inputs(void **state)
 	}
 }
 
-/* A program that is executed would complain about the library, on standard error. */
+/* Runs plugin noop. Return: whether its file was opened, as execve() does. Asking for its status is no
+ * access. */
+static bool is_executed(struct plugin_server *s, const struct place *p)
+{
+	autofree char *path = str_printf("%s/noop", p->bin);
+	autoclose int watcher = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	char event[512];
+
+	assert_int_not_equal(inotify_add_watch(watcher, path, IN_OPEN | IN_ACCESS), -1);
+	AUTO(outcome_done) struct outcome out = run(s, p, "noop", (struct options){ 0 });
+	assert_ok(out.r, out.e);
+	assert_int_equal(out.ran.status, 0);
+	return read(watcher, event, sizeof(event)) > 0;
+}
+
 static void own_plugins_are_not_executed(void **state)
 {
 	const struct place *p = *state;
 	AUTO(plugin_server_free) struct plugin_server *s = new_server(p);
-	const struct options o = { .variable = "LD_PRELOAD=/nowhere.so" };
 
-	AUTO(outcome_done) struct outcome own = run(s, p, "noop", o);
-	assert_int_equal(own.r, 0);
-	assert_string_equal(own.ran.errors, "");
+	(void)is_executed(s, p); /* starts serve, which is the same file */
+	assert_false(is_executed(s, p));
 	/* a copy is another file, whatever it contains */
 	replace_by_copy(p, "noop");
-	AUTO(outcome_done) struct outcome other = run(s, p, "noop", o);
-	assert_int_equal(other.r, 0);
-	assert_string_equal(other.ran.output, own.ran.output);
-	assert_contains(other.ran.errors, "/nowhere.so");
+	assert_true(is_executed(s, p));
 }
 
-static void environment_has_the_state_directory(void **state)
+static const char *const inherited[] = { "AWS_SECRET_ACCESS_KEY=x",
+					 "DATASTORE_TYPE=etcdv3",
+					 "ETCD_CA_CERT_FILE=/ca",
+					 "ETCDX=x",
+					 "HAWSER_STATE=/wrong",
+					 "LD_LIBRARY_PATH=/nowhere",
+					 "LISTEN_FDS=1",
+					 "NOTIFY_SOCKET=/notify",
+					 "https_proxy=http://p",
+					 NULL };
+
+/* Compares the environment of plugin env. */
+static void assert_environment(const struct hw_exec *exec, const struct place *p, const char *want)
+{
+	autofree char *path = str_printf("%s/env", p->bin);
+	struct outcome out = { .ran.size = sizeof(out.ran) };
+	const struct hw_run run = {
+		.size = sizeof(run), .plugin = path, .env = inherited, .cancel_fd = -1
+	};
+
+	assert_ok(exec->run(exec->ctx, &run, &out.ran, &out.e), out.e);
+	assert_string_equal(out.ran.output, want);
+	outcome_done(&out);
+}
+
+static void environment_has_a_fixed_list(void **state)
 {
 	const struct place *p = *state;
-	AUTO(plugin_server_free) struct plugin_server *s = new_server(p);
-	autofree char *want = str_printf("HAWSER_STATE=%s\n", p->state);
+	autofree char *want = str_printf("DATASTORE_TYPE=etcdv3\nETCD_CA_CERT_FILE=/ca\n"
+					 "HAWSER_STATE=%s\nhttps_proxy=http://p\n",
+					 p->state);
 
-	place_plugin(p, "env", "env | grep HAWSER_STATE");
-	AUTO(outcome_done) struct outcome out = run(s, p, "env", (struct options){ 0 });
-	assert_output(&out, want);
+	place_plugin(p, "env",
+		     "LC_ALL=C tr '\\0' '\\n' </proc/$$/environ | LC_ALL=C grep -v SAN_OPTIONS "
+		     "| LC_ALL=C sort");
+	AUTO(plugin_server_free) struct plugin_server *served = new_server(p);
+	assert_environment(plugin_server_exec(served), p, want);
+	/* the same if plugins are executed by this process */
+	AUTO(plugin_server_free)
+	struct plugin_server *executed = plugin_server_new(&(struct plugin_server_options){
+		.plugin_dirs = "", .program = "/nowhere", .state_dir = p->state });
+	plugin_server_free(take_ptr(served)); /* it has the lock */
+	assert_environment(plugin_server_exec(executed), p, want);
 }
 
 static void plugin_inherits_no_descriptor(void **state)
@@ -974,6 +1017,28 @@ static void calls_are_counted(void **state)
 				   "\"ADD\"} 3\n");
 }
 
+/* The program does not become ready; meanwhile plugin_server_format_metrics() returns. */
+static void metrics_do_not_wait_for_serve(void **state)
+{
+	const struct place *p = *state;
+	AUTO(plugin_server_free) struct plugin_server *s = new_server(p);
+	struct running c = { s, p, "noop", { 0 } };
+	AUTO(buf_done) struct buf text = { 0 };
+	pid_t pid;
+
+	remove_program(p);
+	place_write(p, "bin/hawser-plugin",
+		    "#!/bin/sh\necho $$ >$0.new; mv $0.new $0.pid; exec sleep infinity\n", 0755);
+	start(&c);
+	pid = read_pid(p, "bin/hawser-plugin.pid");
+	plugin_server_format_metrics(s, &text);
+	assert_contains(text.data, "# TYPE hawser_plugin_calls_failed_total counter\n");
+	assert_int_equal(kill(pid, SIGKILL), 0); /* it has not timed out meanwhile */
+	join(&c);
+	AUTO(outcome_done) struct outcome out = c.out;
+	assert_ok(out.r, out.e);
+}
+
 #define SERVER_TEST(sentence, f)                                                                   \
 	{                                                                                          \
 		sentence, f, setup, place_teardown, NULL                                           \
@@ -998,8 +1063,9 @@ int main(int argc, char **argv)
 		SERVER_TEST("plugin-server: large inputs have the result of exec", large_inputs),
 		SERVER_TEST("plugin-server: plugins of hawser-plugin are called without exec",
 			    own_plugins_are_not_executed),
-		SERVER_TEST("plugin-server: HAWSER_STATE is the state directory",
-			    environment_has_the_state_directory),
+		SERVER_TEST(
+			"plugin-server: plugins get the variables of a fixed list and HAWSER_STATE",
+			environment_has_a_fixed_list),
 		SERVER_TEST("plugin-server: an executed plugin inherits no descriptor",
 			    plugin_inherits_no_descriptor),
 		SERVER_TEST("plugin-server: a plugin that hangs is killed with its children",
@@ -1042,6 +1108,8 @@ int main(int argc, char **argv)
 		SERVER_TEST("plugin-server: many threads make calls at once", many_threads),
 		SERVER_TEST("plugin-server: calls are counted by plugin and command",
 			    calls_are_counted),
+		SERVER_TEST("plugin-server: metrics do not wait until serve is ready",
+			    metrics_do_not_wait_for_serve),
 	};
 
 	if (argc == ARGS)

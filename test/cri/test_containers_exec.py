@@ -97,7 +97,8 @@ def test_a_background_process_that_holds_the_output_does_not_delay_the_answer(co
     begin = time.monotonic()
     answer = d.cri.exec_sync(container, "/bin/sh", "-c", "setsid sleep 98765 & echo started")
     assert answer.stdout == b"started\n" and time.monotonic() - begin < 20
-    assert running("98765") and d.cri.container(container).state == RUNNING
+    wait_until(lambda: running("98765"))
+    assert d.cri.container(container).state == RUNNING
     d.cri.stop_container(container)
     assert not running("98765")
 
@@ -128,7 +129,8 @@ def test_commands_in_a_container_run_at_the_same_time(containers):
     d = containers()
     container = d.cri.run_container(d.cri.pod())
     clients = [d.client() for _ in range(8)]
-    script = "echo $0 >/tmp/$0; until [ $(ls /tmp | wc -l) = 8 ]; do sleep 0.02; done; echo $0"
+    poll = "sleep 0.02"  # the interval of the polls
+    script = "echo $0 >/tmp/$0; until [ $(ls /tmp | wc -l) = 8 ]; do %s; done; echo $0" % poll
     answers = in_threads(*[lambda n=n, c=c: c.exec_sync(container, "/bin/sh", "-c", script, "n%d" % n)
                            for n, c in enumerate(clients)])
     assert [a.stdout for a in answers] == [b"n%d\n" % n for n in range(8)]

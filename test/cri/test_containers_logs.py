@@ -20,7 +20,8 @@ def sh(script):
 
 def counter(text="line"):
     """Prints numbered lines without end."""
-    return sh("n=0; while :; do n=$((n+1)); echo %s $n; sleep 0.02; done" % text)
+    pause = "sleep 0.02"  # the interval of the lines
+    return sh("n=0; while :; do n=$((n+1)); echo %s $n; %s; done" % (text, pause))
 
 
 def test_a_log_has_both_streams_in_the_format_of_cri(containers):

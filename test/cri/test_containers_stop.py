@@ -2,6 +2,7 @@
 """
 test/cri/test_containers_stop.py - how containers of hawser-cri end: signals, grace, exit codes, out of memory
 """
+import ctypes
 import os
 import pathlib
 import signal
@@ -11,16 +12,18 @@ import pytest
 
 pytest.importorskip("grpc", reason="python3-grpcio is not installed")
 pytest.importorskip("google.protobuf", reason="python3-protobuf is not installed")
-from containers import CONTAINER, EXITED, FOREVER, NODE, POD, RUNNING, containers  # noqa: F401, a fixture
+from containers import CONTAINER, EXITED, FOREVER, IDLE, NODE, POD, RUNNING, containers  # noqa: F401, a fixture
 from poddaemon import refused
 from waiting import wait_until
 
+SYS_PIDFD_GETFD = 438  # on every architecture
+
 # Prints the signals that it gets, and ends with none of them.
-LISTENER = ["/bin/sh", "-c", "for s in TERM QUIT HUP INT USR1; do trap \"echo $s\" $s; done; echo ready; "
-            "while :; do sleep 0.05; done"]
+LISTENER = ["/bin/sh", "-c",
+            "for s in TERM QUIT HUP INT USR1; do trap \"echo $s\" $s; done; echo ready; " + IDLE]
 # Starts processes that ignore signals and leave its session, and ends on SIGTERM.
-FORKING = ["/bin/sh", "-c", "setsid sh -c 'trap \"\" TERM HUP; while :; do sleep 1; done' & "
-           "trap 'exit 3' TERM; echo ready; while :; do sleep 0.05; done"]
+FORKING = ["/bin/sh", "-c", "setsid sh -c 'trap \"\" TERM HUP; while :; do sleep 100000; done' & "
+           "trap 'exit 3' TERM; echo ready; " + IDLE]
 
 
 def in_cgroup(pid):
@@ -61,8 +64,8 @@ def test_a_stop_sends_the_signal_of_the_request_or_the_image_or_sigterm(containe
 @pytest.mark.parametrize("pid", [POD, CONTAINER, NODE])
 def test_a_process_that_ignores_signals_is_killed_after_the_grace(containers, pid):
     d = containers()
-    container = d.cri.run_server(d.cri.pod(pid=pid), ["/bin/sh", "-c", "trap '' TERM; echo ready; while :; do "
-                                                      "sleep 1; done"], pid=pid)
+    container = d.cri.run_server(d.cri.pod(pid=pid),
+                                 ["/bin/sh", "-c", "trap '' TERM; echo ready; " + IDLE], pid=pid)
     begin = time.monotonic()
     d.cri.stop_container(container, 1)
     assert 1 <= time.monotonic() - begin < 20
@@ -108,8 +111,8 @@ def test_a_stop_with_a_grace_delays_neither_probes_nor_other_containers(containe
 
 def test_a_container_that_ends_during_the_grace_keeps_its_exit_code(containers):
     d = containers()
-    container = d.cri.run_server(d.cri.pod(), ["/bin/sh", "-c", "trap 'sleep 0.3; exit 7' TERM; echo "
-                                                               "ready; while :; do sleep 0.05; done"])
+    shutdown = "trap 'sleep 0.3; exit 7' TERM; echo ready; "  # the interval of the shutdown
+    container = d.cri.run_server(d.cri.pod(), ["/bin/sh", "-c", shutdown + IDLE])
     d.cri.stop_container(container, 50)
     status = d.cri.container(container)
     assert (status.state, status.exit_code, status.reason) == (EXITED, 7, "Error")
@@ -226,3 +229,27 @@ def test_a_container_that_cannot_be_started_has_a_start_error(containers):
     assert code == "INTERNAL" and (status.state, status.reason, status.exit_code) == (EXITED, "StartError", 128)
     assert status.message and status.message in text and status.finished_at
     d.cri.remove_container(container)
+
+
+# ---- the monitor -----------------------------------------------------------------------------------
+
+def duplicate_pidfd(process, target):
+    """Duplicates the descriptor that a process has for another process, as a fork does for a moment."""
+    for file in pathlib.Path("/proc/%d/fdinfo" % process).iterdir():
+        if "Pid:\t%d\n" % target in file.read_text():
+            fd = ctypes.CDLL(None).syscall(SYS_PIDFD_GETFD, os.pidfd_open(process), int(file.name), 0)
+            assert fd >= 0
+            return fd
+    raise AssertionError("no descriptor of process %d" % target)
+
+
+def test_the_end_of_a_monitor_is_noticed_once_if_its_descriptor_has_a_duplicate(containers):
+    d = containers()
+    pod = d.cri.pod()
+    container = d.cri.run_container(pod)
+    fd = duplicate_pidfd(d.process.pid, d.monitor(container))
+    d.cri.stop_container(container)
+    d.cri.remove_container(container)
+    assert d.cri.run_to_end(pod, ["/bin/true"], name="next").exit_code == 0
+    os.close(fd)
+    assert d.process.poll() is None

@@ -22,8 +22,9 @@ import pytest
 
 grpc = pytest.importorskip("grpc", reason="python3-grpcio is not installed")
 from cridaemon import DAEMON, field, fields_of
+from hawsercli import hawser
 from program import CONFLIST, UnixHTTP, cidr, get, make  # noqa: F401, a fixture
-from waiting import LONG
+from waiting import LONG, wait_until
 
 SOURCE = pathlib.Path(os.environ["HAWSER_SRC"])
 
@@ -286,6 +287,17 @@ def test_idle_clients_do_not_delay_stopping(make):
         assert d.stop() == 0
     for c in crowd:
         c.close()
+
+
+def test_a_stream_of_events_does_not_delay_stopping(make):
+    d = make("--drain-timeout", "600").start()  # longer than this test waits
+    with d.dial() as channel:
+        stream = channel.unary_stream("/runtime.v1.RuntimeService/GetContainerEvents")(b"")
+        wait_until(lambda: re.search(r"long calls\s+1,", hawser("--runtime", "unix:" + d.socket, "info")[1]))
+        assert d.stop() == 0
+        with pytest.raises(grpc.RpcError) as info:
+            next(stream)
+        assert info.value.code() == grpc.StatusCode.UNAVAILABLE
 
 
 def test_concurrent_calls_succeed(make):

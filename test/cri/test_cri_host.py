@@ -19,6 +19,8 @@ import subprocess
 import pytest
 
 pytest.importorskip("grpc", reason="python3-grpcio is not installed")
+pytest.importorskip("google.protobuf", reason="python3-protobuf is not installed")
+from containers import FOREVER, containers  # noqa: F401, a fixture
 from cridaemon import Daemon
 from waiting import LONG
 
@@ -174,6 +176,27 @@ def test_mounts_of_the_host_reach_the_daemon(mixed, daemon):
     run("mount", "-t", "tmpfs", "later", CGROUP / "later")
     assert len(mounts(CGROUP / "later", daemon.process.pid)) == 1
     run("umount", CGROUP / "later")
+
+
+@pytest.mark.skipif(not shutil.which("busybox"), reason="busybox is not installed")
+def test_a_container_runs_and_gets_volumes_that_are_mounted_on_the_host_later(mixed, containers, tmp_path):
+    volumes = tmp_path / "volumes"
+    volumes.mkdir()
+    run("mount", "--bind", volumes, volumes)  # a mount of its own, as kubelet makes it
+    d = containers()
+    assert HIDDEN in d.log()
+    mount = {"container_path": "/volumes", "host_path": str(volumes), "propagation": 1}
+    container = d.cri.run_container(d.cri.pod(), FOREVER, mounts=[mount])
+    (volumes / "later").mkdir()
+    run("mount", "-t", "tmpfs", "later", volumes / "later")
+    (volumes / "later/file").write_text("here")
+    assert d.cri.sh(container, "cat /volumes/later/file") == "here"
+    d.restart()
+    assert d.cri.sh(container, "cat /volumes/later/file") == "here"
+    run("umount", volumes / "later")
+    assert d.cri.sh(container, "ls /volumes/later") == ""
+    d.cri.remove_container(container)
+    run("umount", volumes)
 
 
 def assert_mounts_reach_the_host_and_the_next_daemon(daemon):

@@ -146,6 +146,16 @@ def test_a_pod_has_exactly_the_namespaces_that_it_asks_for(pods, network, pid, i
     assert paths(d.cri, pod) == {} and not processes() and d.cri.info(pod)["pid"] == 0
 
 
+def oom_score(pid):
+    return int(pathlib.Path("/proc/%d/oom_score_adj" % pid).read_text())
+
+
+def has_sys_resource():
+    """May this process lower an oom_score_adj?"""
+    status = pathlib.Path("/proc/self/status").read_text()
+    return bool(int(status.partition("CapEff:")[2].split()[0], 16) & 1 << 24)
+
+
 def test_a_pod_without_options_has_all_namespaces_and_a_pause_process(pods):
     d = pods()
     metadata = {"name": "a", "uid": "u", "namespace": "n"}
@@ -154,6 +164,7 @@ def test_a_pod_without_options_has_all_namespaces_and_a_pause_process(pods):
     assert set(found) == set(KINDS) and info["netns"] == found["network"] == "/run/netns/hawser-" + pod
     assert namespace("/proc/%d/ns/pid" % info["pid"]) == namespace(found["pid"])
     assert pathlib.Path("/proc/%d/comm" % info["pid"]).read_text() == "hawser-pause\n"
+    assert oom_score(info["pid"]) == (-998 if has_sys_resource() else max(-998, oom_score(d.process.pid)))
     assert "UP" in in_namespace(found["network"], "ip", "-br", "link", "show", "lo")
 
 

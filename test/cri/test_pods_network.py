@@ -16,6 +16,12 @@ from waiting import wait_until
 
 BUILT_IN_LEASES = pathlib.Path("/var/lib/cni/networks")
 
+SLOW = """#!/bin/sh
+[ "$CNI_COMMAND" = ADD ] || exit 0
+sleep 2 # the interval of an ADD
+echo '{"cniVersion": "1.0.0"}'
+"""
+
 
 def links(pod):
     """The interfaces of a pod: {name: {"address": MAC address, "addr_info": ...}}."""
@@ -89,6 +95,16 @@ def test_a_network_that_fails_takes_the_other_networks_of_the_pod_along(pods):
     code, text = refused(d.cri.run, annotations={"io.hawser.networks": "blue"})
     assert code == "INTERNAL" and text.startswith('network "blue": ')
     assert d.cri.ids() == [] and not d.leftovers()
+
+
+def test_the_timeout_applies_to_all_networks_of_a_pod_together(pods):
+    d = pods("--network-timeout", "3")
+    (d.bin / "slow").write_text(SLOW)
+    (d.bin / "slow").chmod(0o755)
+    for name in ("one", "two"):
+        d.write_network({"cniVersion": "1.0.0", "name": name, "plugins": [{"type": "slow"}]}, "50-%s.conflist" % name)
+    code, text = refused(d.cri.run, annotations={"io.hawser.networks": "one,two"})
+    assert code == "INTERNAL" and "timed out" in text and not d.leftovers()
 
 
 # ---- which network ---------------------------------------------------------------------------------

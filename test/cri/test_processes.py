@@ -9,6 +9,7 @@ import contextlib
 import os
 import pathlib
 import pwd
+import re
 import socket
 import struct
 import subprocess
@@ -20,8 +21,10 @@ from cridaemon import BUILD, Daemon
 from fetching import (ARCHITECTURE, CONFIG, FETCH, JOB, Image, Puller, StalledImage, children_of, status_of, to_json)
 from hawsercli import HAWSER, environment
 from layers import END, member
+from program import with_status
 from waiting import LONG, wait_until
 
+SECURITY = pathlib.Path(os.environ["HAWSER_SRC"], "SECURITY.md")
 FETCH_UID = 54321
 DAEMON, SUPERVISOR, FETCHER, READER, UNPACKER, LAYER = (
     "hawser-cri", "hawser-fetch: supervisor", "hawser-fetch: fetcher, registry", "hawser-fetch: fetcher, archive",
@@ -126,6 +129,33 @@ def test_hawser_layer_does_not_inherit_the_environment_of_the_daemon(server, tmp
         assert daemon.stop() == 0, daemon.log()
 
 
+def documented_variables():
+    """What SECURITY.md says that plugins get, with HAWSER_STATE and those of CNI."""
+    (text,) = re.findall(r"hawser-fetch gets the variables(.*)hawser-layer gets\s+none\. Plugins get (.*?): Calico",
+                         SECURITY.read_text(), re.DOTALL)
+    upper = re.findall("`([^`]+)`", "".join(text))
+    return {*upper, *(name.lower() for name in upper if name.endswith("_PROXY"))}
+
+
+def test_plugins_get_the_documented_variables_of_the_daemon_only(tmp_path):
+    names = documented_variables()
+    env = {name.replace("*", "X"): "/nowhere" for name in names if name != "PATH"}
+    daemon = Daemon(tmp_path, env={**SECRET, **env, "NOTIFY_SOCKET": "", "ETCDX": "x"})
+    with_status(daemon)
+    # the shell itself may set PWD, SHLVL and _
+    (daemon.bin / "bridge").write_text("#!/bin/sh\ntr '\\0' '\\n' </proc/$$/environ >%(dir)s/new\n"
+                                       "mv %(dir)s/new %(dir)s/variables\n" % {"dir": tmp_path})
+    daemon.start()
+    try:
+        wait_until((tmp_path / "variables").exists)
+        values = dict(line.split("=", 1) for line in (tmp_path / "variables").read_text().splitlines())
+        assert values["HAWSER_STATE"] == str(daemon.state)
+        assert {name for name in values if not name.startswith("CNI_") and not name.endswith("SAN_OPTIONS")
+                } == {*env, "PATH"}
+    finally:
+        assert daemon.stop() == 0, daemon.log()
+
+
 # ---- the table of SECURITY.md -------------------------------------------------------------------
 
 CAPABILITIES = """CHOWN DAC_OVERRIDE DAC_READ_SEARCH FOWNER FSETID KILL SETGID SETUID SETPCAP LINUX_IMMUTABLE
@@ -213,7 +243,7 @@ def row_of(pid):
 
 def documented():
     """The rows of the table in SECURITY.md, by the name of the process."""
-    text = pathlib.Path(os.environ["HAWSER_SRC"], "SECURITY.md").read_text()
+    text = SECURITY.read_text()
     table = text.partition("| process |")[2].partition("\n\n")[0].splitlines()[2:]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table]
     return {row[0]: row[1:-1] for row in rows}

@@ -19,6 +19,8 @@
  *        With --alone, all other processes are released as soon as the command
  *        has ended. A process whose call was to fail, and has not returned from
  *        it by then, gets ENOSYS.
+ *        With --fail-own only calls of the command's own program can fail, not
+ *        those of other programs that it executes.
  * Not:   the scenario decides which state is correct afterwards; see run.
  *
  * The report is one line that begins with the outcome:
@@ -41,6 +43,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/user.h>
@@ -94,6 +97,7 @@ struct inject {
 	int error; /* errno to inject; 0: the default, from syscall_errno() */
 	bool list;
 	bool alone;
+	bool fail_own;
 	long timeout_ms;
 	long linger_ms;
 	FILE *report;
@@ -328,10 +332,47 @@ static void list_call(const struct inject *in, const char *name, const char *pro
 	fprintf(in->report, "%6lu %6s %-16s %s\n", in->points, number, name, process);
 }
 
+static bool get_program(pid_t pid, struct stat *ret)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	return stat(path, ret) == 0;
+}
+
+/* Whether a tracee runs the program of the command. */
+static bool is_own(const struct inject *in, const struct tracee *t)
+{
+	struct stat own, its;
+
+	return get_program(in->root, &own) && get_program(t->pid, &its) &&
+	       own.st_dev == its.st_dev && own.st_ino == its.st_ino;
+}
+
+/* A write of 1 to an eventfd cannot fail, so no program can do anything about it. */
+static bool is_eventfd(const struct tracee *t, uint64_t fd)
+{
+	char path[64], target[32];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", t->pid, (int)fd);
+	n = readlink(path, target, sizeof(target) - 1);
+	target[n > 0 ? n : 0] = '\0';
+	return strcmp(target, "anon_inode:[eventfd]") == 0;
+}
+
+static int errno_to_inject(const struct inject *in, const struct tracee *t, uint64_t nr,
+			   const uint64_t args[6])
+{
+	if ((in->fail_own && !is_own(in, t)) || (nr == SYS_write && is_eventfd(t, args[0])))
+		return SYSCALL_CANNOT_FAIL;
+	return syscall_errno(nr, args);
+}
+
 static void handle_syscall_entry(struct inject *in, struct tracee *t, uint64_t nr,
 				 const uint64_t args[6])
 {
-	int error = syscall_errno(nr, args);
+	int error = errno_to_inject(in, t, nr, args);
 	const char *name = syscall_name(nr);
 	bool kills, fails;
 	char process[32];
@@ -546,6 +587,7 @@ static void __attribute__((noreturn)) usage(int status)
 		"  --kill N       kill COMMAND and its descendants before the Nth system call\n"
 		"  --fail N       make the Nth system call that can fail return an error\n"
 		"  --alone        kill only COMMAND; what it started lives on when it has ended\n"
+		"  --fail-own     calls of other programs that COMMAND executes cannot fail\n"
 		"  --errno E      use this errno (such as ENOSPC) instead of the call's default\n"
 		"  --list         print each system call: number for --kill, number for --fail,\n"
 		"                 name, process\n"
@@ -587,6 +629,7 @@ static void parse_options(struct inject *in, int argc, char **argv)
 		{ "kill", required_argument, NULL, 'k' },
 		{ "fail", required_argument, NULL, 'f' },
 		{ "alone", no_argument, NULL, 'a' },
+		{ "fail-own", no_argument, NULL, 'o' },
 		{ "errno", required_argument, NULL, 'e' },
 		{ "list", no_argument, NULL, 'l' },
 		{ "help", no_argument, NULL, 'h' },
@@ -606,6 +649,8 @@ static void parse_options(struct inject *in, int argc, char **argv)
 			set_mode(in, MODE_FAIL, optarg);
 		else if (c == 'a')
 			in->alone = true;
+		else if (c == 'o')
+			in->fail_own = true;
 		else if (c == 'l')
 			in->list = true;
 		else if (c == 't')

@@ -54,6 +54,27 @@ load bridge
 	only_bridge_left
 }
 
+# neighbour ADDRESS: the MAC address that pod two has cached for it
+neighbour() { ip -n two -j neigh show to "$1" dev eth0 | jq -r '.[].lladdr'; }
+has_neighbour() { [ "$(neighbour "$1")" = "$2" ]; }
+
+@test "bridge: ADD announces the pod's addresses to neighbours that have cached another MAC address" {
+	local address
+	conf '{"isDefaultGateway":true}' "$both" >/tmp/conf
+	call ADD c2 two "$(</tmp/conf)" >/dev/null
+	for address in 10.7.0.3 fd07::3; do
+		ip -n two neigh replace "$address" dev eth0 lladdr 02:00:00:00:00:ee nud stale
+	done
+	add '{"isDefaultGateway":true}' "$both"
+	for address in 10.7.0.3 fd07::3; do
+		wait_until has_neighbour "$address" "$(result '.interfaces[2].mac')"
+	done
+	[ "$(ip netns exec one cat /proc/sys/net/ipv4/conf/eth0/arp_notify)" = 1 ]
+	del
+	call DEL c2 two "$(</tmp/conf)"
+	only_bridge_left
+}
+
 @test "bridge: enabledad enables duplicate address detection and waits for it" {
 	add '{"isDefaultGateway":true,"enabledad":true}' "$v6"
 	[ "$(ip netns exec one cat /proc/sys/net/ipv6/conf/eth0/accept_dad)" = 1 ]

@@ -8,6 +8,7 @@ What:  class Cri: pods and containers through the socket of a runtime. Each meth
 How:   the message classes are made from the table proto/cri-v1.tsv. No code is generated.
 """
 import contextlib
+import functools
 import json
 import pathlib
 import subprocess
@@ -39,6 +40,7 @@ def services():
     return {method: service for service, method, *_ in rows("rpc")}
 
 
+@functools.lru_cache(None)
 def classes():
     """The message classes, by name. An enum inside a message is declared outside it, because only
     its values matter."""

@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "base/os/child.h"
+#include "base/os/environment.h"
 #include "base/os/proc.h"
 #include "base/str.h"
 #include "base/time.h"
@@ -122,39 +123,6 @@ static const char **copy_argv(const char *const *argv)
 	return copy;
 }
 
-/* Sanitizers read their options there. */
-static const char *const sanitizers[] = { "ASAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS",
-					  "UBSAN_OPTIONS", NULL };
-
-static bool is_passed(const char *variable, const char *const *names)
-{
-	size_t len = strcspn(variable, "=");
-
-	for (; names && *names; names++)
-		if (strlen(*names) == len && strncmp(variable, *names, len) == 0)
-			return true;
-	return false;
-}
-
-static const char **make_environment(const char *const *wanted)
-{
-	const char **env;
-	size_t n = 0, max = 1;
-
-	for (char **v = environ; v && *v; v++)
-		max++;
-	for (const char *const *w = wanted; w && *w; w++)
-		max++;
-	env = mem_new(max * sizeof(*env));
-	for (char **v = environ; v && *v; v++)
-		if (is_passed(*v, wanted) || (MEM_SANITIZED && is_passed(*v, sanitizers)))
-			env[n++] = *v;
-	for (const char *const *w = wanted; w && *w; w++)
-		if (strchr(*w, '='))
-			env[n++] = *w;
-	return env;
-}
-
 int helper_start(const struct helper_start *start, struct helper **ret_helper, struct hw_err *e)
 {
 	AUTO(helper_free) struct helper *h = NULL;
@@ -164,7 +132,7 @@ int helper_start(const struct helper_start *start, struct helper **ret_helper, s
 	if (r < 0)
 		return r;
 	h->argv = copy_argv(start->argv);
-	h->env = make_environment(start->env);
+	h->env = environment_select((const char *const *)environ, start->env);
 	h->start = (struct child_start){
 		.path = h->argv[0],
 		.argv = h->argv,

@@ -30,9 +30,8 @@ struct helper;
 
 struct helper_start {
 	const char *const *argv; /* path of the program, arguments, NULL */
-	/* The environment variables that the program gets: NAME for a variable of this process, or
-	 * NAME=VALUE; NULL at the end; NULL: none. It must not see other variables, which may
-	 * contain secrets of this process. */
+	/* The environment variables that the program gets, in the form of environment_select(); NULL:
+	 * none. It must not see other variables, which may contain secrets of this process. */
 	const char *const *env;
 	const int *keep; /* duplicated: the caller may close them */
 	size_t n_keep;	 /* at most HELPER_KEPT_MAX */

@@ -190,10 +190,11 @@ static void add_notes(const struct rows *rows, struct hw_strings *notes)
 		if (*d->message)
 			add_note(notes, str_copy(d->message));
 		if (details_is_lost(d))
-			add_note(notes,
-				 str_printf("pod %s is not in the database of hawser-cri: end its "
-					    "processes, then run \"hawser rm --force %s\"",
-					    id, id));
+			add_note(
+				notes,
+				str_printf("pod %s is not in the database of hawser-cri; it is "
+					   "kept with its containers: run \"hawser rm --force %s\"",
+					   id, id));
 		else
 			failed |= *d->message;
 	}

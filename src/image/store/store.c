@@ -25,6 +25,7 @@
 #include "image/store/state.h"
 
 #define STORE_BUSY_MS 5000 /* an administrator may have the database open */
+#define LOCK_MS	      1000
 #define RESERVE_NAME  "reserve"
 #define RESERVE_BYTES (2 << 20) /* enough for the write-ahead log, which grows to 1 MiB */
 
@@ -219,7 +220,8 @@ static int open_directories(struct store *s, struct hw_err *e)
 	s->dir = open(s->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (s->dir < 0)
 		return err_set(e, -errno, "open %s", s->root);
-	r = file_lock(s->dir, "lock", true, time_now(), &s->lock_fd, e);
+	/* a process that a killed owner has just started holds it until it executes its program */
+	r = file_lock(s->dir, "lock", true, time_deadline(LOCK_MS), &s->lock_fd, e);
 	if (r == -ETIMEDOUT)
 		return err_text(e, -EBUSY, "%s is in use by another process", s->root);
 	if (r < 0)

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net/iface/announce.c - announce the MAC address of an IP address to neighbours
+ * net/iface/announce.c - announce the MAC address of IP addresses to neighbours
  *
- * How:   sends one complete Ethernet frame through a packet socket in the link's
- *        namespace. IPv4: an ARP request with the address as sender and target
+ * How:   a sender process (net/sender.h) sends complete Ethernet frames through a
+ *        packet socket in the link's namespace. A bridge copies them to all its ports
+ *        inside send(), which takes milliseconds if it has a thousand ports. IPv4: an ARP request with the address as sender and target
  *        (an ARP announcement, RFC 5227). IPv6: a neighbour advertisement to all
  *        nodes, with the override flag (RFC 4861 7.2.6). A packet socket works for
  *        both families, and can also announce a tentative address.
  *        The last close() of a packet socket blocks for an RCU grace period (10 to
- *        20 ms), so the sender process of net/sender.h is the one that closes last.
+ *        20 ms), so the sender process is the one that closes last.
  */
 #include "net/iface/announce.h"
 
@@ -116,8 +117,8 @@ static int announce_open(int netns_fd, int index, int *ret_fd, struct hw_err *e)
 	return 0;
 }
 
-static int announce_send(int netns_fd, const struct link *link, const void *frame, size_t len,
-			 struct hw_err *e)
+static int announce_send(int netns_fd, const struct link *link, const struct iovec *frames,
+			 size_t n, struct hw_err *e)
 {
 	autoclose int fd = -1;
 	int r;
@@ -125,27 +126,32 @@ static int announce_send(int netns_fd, const struct link *link, const void *fram
 	r = announce_open(netns_fd, link->index, &fd, e);
 	if (r < 0)
 		return r;
-	r = sender_start(fd, frame, len);
+	r = sender_start(fd, frames, n);
 	return r < 0 ? err_set(e, r, "start sender process") : 0;
 }
 
-void announce_address(int netns_fd, const struct link *link, const struct hw_ip *ip)
+void announce_addresses(int netns_fd, const struct link *link, const struct hw_ip *ips, size_t n)
 {
-	char text[HW_IP_TEXT];
+	union announce_frame {
+		struct announce_arp arp;
+		struct announce_nd nd;
+	};
+	autofree union announce_frame *frames = mem_new(n * sizeof(*frames));
+	autofree struct iovec *parts = mem_new(n * sizeof(*parts));
 	struct hw_err e;
-	int r;
 
-	if (link->mac.len != ETH_ALEN)
+	if (n == 0 || link->mac.len != ETH_ALEN)
 		return;
-	if (ip->family == AF_INET) {
-		struct announce_arp f = announce_arp(&link->mac, ip);
-
-		r = announce_send(netns_fd, link, &f, sizeof(f), &e);
-	} else {
-		struct announce_nd f = announce_nd(&link->mac, ip);
-
-		r = announce_send(netns_fd, link, &f, sizeof(f), &e);
+	for (size_t i = 0; i < n; i++) {
+		parts[i].iov_base = &frames[i];
+		if (ips[i].family == AF_INET) {
+			frames[i].arp = announce_arp(&link->mac, &ips[i]);
+			parts[i].iov_len = sizeof(frames[i].arp);
+		} else {
+			frames[i].nd = announce_nd(&link->mac, &ips[i]);
+			parts[i].iov_len = sizeof(frames[i].nd);
+		}
 	}
-	if (r < 0)
-		log_debug("announce %s on %s: %s", hw_ip_format(ip, text), link->name, e.msg);
+	if (announce_send(netns_fd, link, parts, n, &e) < 0)
+		log_debug("announce the addresses of %s: %s", link->name, e.msg);
 }

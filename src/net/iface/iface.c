@@ -19,8 +19,10 @@
 
 #include "base/ip.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/str.h"
 #include "base/time.h"
+#include "net/iface/announce.h"
 #include "net/netns.h"
 #include "net/rtnl/addr.h"
 #include "net/rtnl/link.h"
@@ -226,6 +228,23 @@ static int iface_wait_dad(struct rtnl *nl, const struct link *link, struct hw_er
 			link->name);
 }
 
+/* @ipv6: duplicate address detection is not running. Before it has ended, no neighbour may learn the
+ * address. */
+static void iface_announce(int netns_fd, const struct link *link, const struct hw_result *result,
+			   bool ipv6)
+{
+	autofree struct hw_ip *ips = mem_new(result->n_ips * sizeof(*ips));
+	size_t n = 0;
+
+	for (size_t i = 0; i < result->n_ips; i++) {
+		const struct hw_ipconf *ip = &result->ips[i];
+
+		if (ip->has_iface && (ip->address.ip.family == AF_INET || ipv6))
+			ips[n++] = ip->address.ip;
+	}
+	announce_addresses(netns_fd, link, ips, n);
+}
+
 int iface_configure(struct rtnl *nl, int netns_fd, const struct link *link,
 		    const struct hw_result *result, const struct iface_options *options,
 		    struct hw_err *e)
@@ -243,8 +262,6 @@ int iface_configure(struct rtnl *nl, int netns_fd, const struct link *link,
 	r = iface_set_sysctls(netns_fd, link, result, options, e);
 	if (r < 0)
 		return r;
-	if (options->notify)
-		iface_put_arp_notify(nl, link);
 
 	/* Addresses, then link up, then routes: a gateway is reachable only if the link has an
 	 * address and is up. */
@@ -261,9 +278,14 @@ int iface_configure(struct rtnl *nl, int netns_fd, const struct link *link,
 
 		route_put_add(nl, link, &route);
 	}
+	/* With arp_notify, link up would wait until the kernel has sent the announcements. */
+	if (options->notify)
+		iface_put_arp_notify(nl, link);
 	r = rtnl_commit(nl, e);
 	if (r >= 0 && gateways.v6.family && !nodad)
 		r = iface_wait_dad(nl, link, e);
+	if (r >= 0 && options->notify)
+		iface_announce(netns_fd, link, result, nodad || gateways.v6.family);
 	return r;
 }
 

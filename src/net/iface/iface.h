@@ -35,7 +35,9 @@ enum iface_dad { IFACE_DAD_LEAVE, IFACE_DAD_SKIP, IFACE_DAD_OFF, IFACE_DAD_ON };
 
 struct iface_options {
 	enum iface_dad dad;
-	bool notify; /* set the sysctl arp_notify: the kernel announces addresses at link up */
+	/* Announce the addresses, without waiting for it, and set the sysctl arp_notify: the kernel
+	 * announces those of IPv4 when the link changes later. */
+	bool notify;
 };
 
 /*

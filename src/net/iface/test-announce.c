@@ -74,7 +74,7 @@ static void check_announcement(const char *text, const char *neighbour)
 	mnl_attr_put(put_neigh(nl, RTM_NEWNEIGH, NLM_F_CREATE, other.index, &ip), NDA_LLADDR, 6,
 		     wrong_mac);
 	test_commit(nl);
-	announce_address(fd, &mine, &ip);
+	announce_addresses(fd, &mine, &ip, 1);
 	wait_for_mac(nl, other.index, &ip, mac);
 	assert_memory_equal(mac, mine.mac.bytes, 6);
 }
@@ -103,8 +103,9 @@ static void link_without_mac(void **state)
 
 	(void)state;
 	test_require_netns();
-	announce_address(-1, &(struct link){ .name = "nosuch", .index = 4711, .mac.len = 6 }, &ip);
-	announce_address(-1, &(struct link){ .name = "lo", .index = 1 }, &ip);
+	announce_addresses(-1, &(struct link){ .name = "nosuch", .index = 4711, .mac.len = 6 }, &ip,
+			   1);
+	announce_addresses(-1, &(struct link){ .name = "lo", .index = 1 }, &ip, 1);
 }
 
 int main(void)

@@ -335,9 +335,12 @@ int rtnl_commit(struct rtnl *nl, struct hw_err *e)
 
 int rtnl_start(struct rtnl *nl)
 {
+	struct iovec message;
+
 	assert(nl->n_requests > 0 && nl->n_requests <= RTNL_SEND_MAX);
 	rtnl_end_request(nl);
-	return sender_start(rtnl_fd(nl), nl->out.data, nl->out.len);
+	message = (struct iovec){ nl->out.data, nl->out.len };
+	return sender_start(rtnl_fd(nl), &message, 1);
 }
 
 int rtnl_finish(struct rtnl *nl, int wait_us, struct hw_err *e)

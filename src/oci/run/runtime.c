@@ -181,7 +181,7 @@ int runtime_get_state(const struct runtime *rt, const char *id, int64_t deadline
 /* Whether the container is stopped or does not exist. */
 static bool is_over(const struct runtime *rt, const char *id, int64_t deadline)
 {
-	struct runtime_state state;
+	struct runtime_state state = { 0 };
 	struct hw_err ignored;
 	int r;
 

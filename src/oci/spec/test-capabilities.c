@@ -7,8 +7,11 @@
 #include <errno.h>
 #include <linux/capability.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "base/str.h"
 #include "oci/spec/test.h"
 
 #define BIT(cap) (UINT64_C(1) << (cap))
@@ -146,17 +149,17 @@ static void unknown_names_are_refused(void **state)
 /* The kernel's own view of this process, in hexadecimal. */
 static void own_capabilities_are_the_kernels(void **state)
 {
-	unsigned long long permitted = 0, bounding = 0, word;
+	unsigned long long permitted = 0, bounding = 0;
 	FILE *f = fopen("/proc/self/status", "re");
 	char line[256];
 
 	(void)state;
 	assert_non_null(f);
 	while (fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "CapPrm: %llx", &word) == 1)
-			permitted = word;
-		if (sscanf(line, "CapBnd: %llx", &word) == 1)
-			bounding = word;
+		if (str_starts(line, "CapPrm:"))
+			permitted = strtoull(line + strlen("CapPrm:"), NULL, 16);
+		if (str_starts(line, "CapBnd:"))
+			bounding = strtoull(line + strlen("CapBnd:"), NULL, 16);
 	}
 	fclose(f);
 	assert_true(spec_own_capabilities() == (permitted & bounding));

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pod/lost.c - pods and containers that exist, but are not in the database
+ *
+ * What:  if the database was lost or damaged, pods are found by their directories, and containers by their
+ *        bundles. They are kept, and each is logged with the remedy. config.json says to which pod a
+ *        container belongs and which layers it uses, and the lock of the bundle says whether it lives.
+ * Rules: nothing of them is removed before a client asks for it, with PODS_FORCE. Their layers are held. A
+ *        lost container of a pod that is in the database ends with that pod.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/os/file.h"
+#include "base/str.h"
+#include "oci/spec/spec.h"
+#include "pod/container.h"
+
+#define REMEDY "remove it with \"hawser rm --force\""
+
+/* ---- finding ------------------------------------------------------------------------ */
+
+static int add_pod(void *ctx, const struct file_entry *entry, struct hw_err *e)
+{
+	AUTO(shared_unref) struct pod *pod = NULL;
+	struct pods *p = ctx;
+
+	(void)e;
+	if (entry->type != DT_DIR || !object_is_id(entry->name))
+		return 0;
+	pod = object_get(&p->pods, entry->name);
+	if (pod)
+		return 0;
+	pod = pod_new(p, entry->name, NULL);
+	pod->state = POD_LOST;
+	object_add(&pod->o);
+	pod_publish(pod);
+	log_event(LOG_ERROR, "pod is not in the database; it is kept with its containers: " REMEDY,
+		  "pod", pod->o.id, NULL);
+	return 0;
+}
+
+static int add_container(void *ctx, const struct file_entry *entry, struct hw_err *e)
+{
+	AUTO(shared_unref) struct container *c = NULL;
+	struct pods *p = ctx;
+
+	(void)e;
+	if (entry->type != DT_DIR || !object_is_id(entry->name))
+		return 0;
+	c = object_get(&p->containers, entry->name);
+	if (c)
+		return 0;
+	c = container_new(p, entry->name, NULL, NULL);
+	c->status.state = CONTAINER_LOST;
+	object_add(&c->o);
+	container_publish(c);
+	return 0;
+}
+
+int lost_find(struct pods *p, struct hw_err *e)
+{
+	autofree char *pods = str_printf("%s/pods", p->state);
+	autofree char *containers = str_printf("%s/containers", p->state);
+	int r;
+
+	r = file_walk(AT_FDCWD, pods, add_pod, p, e);
+	return r < 0 ? r : file_walk(AT_FDCWD, containers, add_container, p, e);
+}
+
+/* ---- containers --------------------------------------------------------------------- */
+
+static const char *find_annotation(const struct oci_spec *s, const char *key)
+{
+	for (size_t i = 0; i < s->annotations.n; i++)
+		if (str_equal(s->annotations.keys[i], key))
+			return s->annotations.values[i];
+	return "";
+}
+
+/* The pod is needed to end the container with it. */
+static void set_pod(struct container *c, const char *id)
+{
+	AUTO(shared_unref) struct pod *pod = NULL;
+
+	if (!object_is_id(id))
+		return;
+	memcpy(c->pod_id, id, sizeof(c->pod_id));
+	pod = object_get(&c->pods->pods, id);
+	if (!c->pod && pod && pod->spec)
+		c->pod = take_ptr(pod);
+}
+
+static int hold_layers(struct container *c, const char *layers, struct hw_err *e)
+{
+	hw_strings_free(&c->layers);
+	if (!str_empty(layers))
+		strings_split(layers, ',', &c->layers);
+	return container_hold_layers(c, e);
+}
+
+/* Return: the first process; 0: the container has ended, or was never created */
+static int find_process(struct container *c)
+{
+	autofree char *bundle = container_dir(c->pods, c->o.id);
+	AUTO(monitor_done) struct monitor m = { .pidfd = -1 };
+	struct hw_err ignored;
+
+	if (monitor_adopt(bundle, &m, &ignored) <= 0 || m.container <= 0 ||
+	    container_set_process(c, m.container, &ignored) < 0)
+		return 0;
+	return m.container;
+}
+
+int lost_recover(struct container *c, struct hw_err *e)
+{
+	AUTO(spec_done) struct oci_spec spec = { 0 };
+	autofree char *pid = NULL;
+	struct hw_err ignored;
+	int r = 0;
+
+	/* without a configuration it was never created, and uses nothing */
+	if (container_read_config(c, &spec, &ignored) == 0) {
+		set_pod(c, find_annotation(&spec, "io.kubernetes.cri.sandbox-id"));
+		r = hold_layers(c, find_annotation(&spec, CONTAINER_LAYERS), e);
+	}
+	if (r < 0)
+		return r;
+	pid = str_printf("%d", find_process(c));
+	container_publish(c);
+	log_event(LOG_ERROR, "container is not in the database; it is kept: " REMEDY, "container",
+		  c->o.id, "name", find_annotation(&spec, "io.kubernetes.cri.container-name"),
+		  "pod", find_annotation(&spec, "io.kubernetes.cri.sandbox-name"), "namespace",
+		  find_annotation(&spec, "io.kubernetes.cri.sandbox-namespace"), "image",
+		  find_annotation(&spec, "io.kubernetes.cri.image-name"), "pid",
+		  str_equal(pid, "0") ? "none" : pid, NULL);
+	return 0;
+}
+
+/* ---- report ------------------------------------------------------------------------- */
+
+void lost_report(struct pods *p)
+{
+	AUTO(shared_unref) const struct containers_view *containers = containers_view(p);
+	AUTO(shared_unref) const struct pods_view *pods = pods_view(p);
+	autofree char *n_pods = NULL, *n_containers = NULL;
+	size_t n = 0, m = 0;
+
+	for (size_t i = 0; i < pods->n; i++)
+		n += pods->pods[i]->state == POD_LOST;
+	for (size_t i = 0; i < containers->n; i++)
+		m += containers->containers[i]->status.state == CONTAINER_LOST;
+	if (!p->new_database || n + m == 0)
+		return;
+	n_pods = str_printf("%zu", n);
+	n_containers = str_printf("%zu", m);
+	log_event(LOG_ERROR,
+		  "the database of pods was lost; its pods and containers are kept, but not "
+		  "served: remove them with \"hawser rm --force\", or restore pods.db while "
+		  "hawser-cri is stopped",
+		  "pods", n_pods, "containers", n_containers, NULL);
+}

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+test/cri/test_pods_concurrent.py - many clients at once: the same pods, their containers, lists, events and metrics
+"""
+import random
+import threading
+
+import pytest
+
+grpc = pytest.importorskip("grpc", reason="python3-grpcio is not installed")
+pytest.importorskip("google.protobuf", reason="python3-protobuf is not installed")
+from containers import POD, containers  # noqa: F401, a fixture
+from poddaemon import in_threads, pods  # noqa: F401, a fixture
+from program import UnixHTTP, get
+
+CLIENTS = 8
+# What an operation may answer if another client stops or removes the same pod meanwhile
+ALLOWED = {"RunPodSandbox": {"ALREADY_EXISTS", "CANCELLED"}, "PodSandboxStatus": {"NOT_FOUND"},
+           "CreateContainer": {"NOT_FOUND", "FAILED_PRECONDITION", "CANCELLED", "ALREADY_EXISTS"},
+           "StartContainer": {"NOT_FOUND", "FAILED_PRECONDITION", "INTERNAL"},
+           "ContainerStatus": {"NOT_FOUND"}, "ExecSync": {"NOT_FOUND", "FAILED_PRECONDITION", "INTERNAL"}}
+
+
+def attempt(method, call, *words, **more):
+    """The answer of a call; None if it fails with a status that is allowed."""
+    try:
+        return call(*words, **more)
+    except grpc.RpcError as e:
+        assert e.code().name in ALLOWED[method], "%s: %s" % (method, e.details())
+        assert "reserved" not in e.details()
+        return None
+
+
+class Readers:
+    """Threads that read everything until the block ends: lists, verbose status, events, metrics."""
+
+    def __init__(self, daemon, metrics):
+        self.daemon, self.metrics = daemon, metrics
+        self.ended = threading.Event()
+        self.errors, self.rounds = [], 0
+
+    def read(self):
+        client = self.daemon.client()
+        try:
+            while not self.ended.is_set():
+                for pod in client.list():
+                    status = attempt("PodSandboxStatus", client.call, "PodSandboxStatus", pod_sandbox_id=pod.id,
+                                     verbose=True)
+                    assert not status or status.status.metadata.name
+                client.call("ListContainers")
+                assert client.call("Status").status.conditions[0].status
+                assert get(UnixHTTP(self.metrics))[0] == 200
+                self.rounds += 1
+        except Exception as e:
+            self.errors.append(e)
+
+    def follow(self, events):
+        try:
+            for _ in events:
+                pass
+        except grpc.RpcError:
+            pass
+
+    def __enter__(self):
+        client = self.daemon.client()
+        follow = client.channel.unary_stream("/runtime.v1.RuntimeService/GetContainerEvents")
+        self.events = follow(b"")
+        self.threads = [threading.Thread(target=self.follow, args=(self.events,))]
+        self.threads += [threading.Thread(target=self.read) for _ in range(2)]
+        for thread in self.threads:
+            thread.start()
+
+    def __exit__(self, *error):
+        self.ended.set()
+        self.events.cancel()
+        for thread in self.threads:
+            thread.join()
+        assert not self.errors and self.rounds > 0, self.errors
+
+
+def test_clients_create_and_remove_the_same_pods(pods, tmp_path):
+    d = pods("--metrics-address", "unix:%s" % (tmp_path / "metrics"))
+
+    def work(seed):
+        client, choose = d.client(), random.Random(seed)
+        for _ in range(6):
+            name = "p%d" % choose.randrange(3)
+            made = attempt("RunPodSandbox", client.run, name, pid=POD if choose.random() < 0.5 else 1)
+            for pod in client.list():
+                if made == pod.id or choose.random() < 0.3:
+                    attempt("StopPodSandbox", client.stop, pod.id)
+                    client.remove(pod.id)
+
+    with Readers(d, str(tmp_path / "metrics")):
+        in_threads(*[lambda n=n: work(n) for n in range(CLIENTS)])
+
+
+def test_clients_use_containers_of_pods_that_others_stop(containers, tmp_path):
+    d = containers("--metrics-address", "unix:%s" % (tmp_path / "metrics"))
+    made = []
+
+    def work(seed):
+        client, choose = d.client(), random.Random(seed)
+        for i in range(3):
+            pod = attempt("RunPodSandbox", client.pod, "p%d" % choose.randrange(2))
+            if not pod:
+                continue
+            container = attempt("CreateContainer", client.create, pod, name="c%d" % choose.randrange(2))
+            if container:
+                made.append(container)
+                attempt("StartContainer", client.start_container, container)
+                attempt("ExecSync", client.exec_sync, container, "/bin/true")
+                attempt("ContainerStatus", client.container, container)
+                client.stop_container(container)
+                client.remove_container(container)
+            if choose.random() < 0.5:
+                client.stop(pod)
+                client.remove(pod)
+
+    with Readers(d, str(tmp_path / "metrics")):
+        in_threads(*[lambda n=n: work(n) for n in range(CLIENTS)])
+    assert made

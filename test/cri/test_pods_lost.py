@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+test_pods_lost.py - pods and containers whose database was lost
+
+What:  pods.db is deleted, emptied or damaged while pods and containers live, or rows of it are. Nothing is removed;
+       the log says what was found and what can be done.
+"""
+import sqlite3
+
+import pytest
+
+pytest.importorskip("grpc", reason="python3-grpcio is not installed")
+from containers import FOREVER, IMAGE, RUNNING, SERVER, containers  # noqa: F401 pylint: disable=unused-import
+from hawsercli import hawser
+from poddaemon import NETNS, READY, refused
+
+
+def delete_database(root):
+    for path in root.glob("pods.db*"):
+        path.unlink()
+
+
+def empty_database(root):
+    delete_database(root)
+    (root / "pods.db").touch()
+
+
+def damage_database(root):
+    data = (root / "pods.db").read_bytes()
+    (root / "pods.db").write_bytes(data[:100] + bytes(len(data) - 100))
+
+
+class Node:
+    """A daemon with a pod with a network, a container that runs and one that has ended. Their image was removed."""
+
+    def __init__(self, daemon):
+        self.daemon = daemon
+        self.cri = daemon.cri
+        self.pod = self.cri.pod("a", network=0, pid=0)
+        self.address = self.cri.address(self.pod)
+        self.running = self.cri.run_server(self.pod, SERVER, name="running", pid=0)
+        self.ended = self.cri.run_to_end(self.pod, ["/bin/true"], name="ended", pid=0).id
+        self.pid = daemon.main(self.running)
+        assert hawser("--runtime", "unix:" + daemon.socket, "rmi", IMAGE)[0] == 0
+        self.saved = {}
+
+    def lose(self, damage):
+        """Stop the daemon, damage its database, and start it again."""
+        self.saved = self.stop_and_read()
+        damage(self.daemon.dir / "root")
+        self.start()
+
+    def stop_and_read(self):
+        assert self.daemon.stop() == 0
+        return {path: path.read_bytes() for path in (self.daemon.dir / "root").glob("pods.db*")}
+
+    def start(self):
+        self.daemon.start()
+        self.cri = self.daemon.cri
+
+    def restore(self):
+        assert self.daemon.stop() == 0
+        delete_database(self.daemon.dir / "root")
+        for path, data in self.saved.items():
+            path.write_bytes(data)
+        self.saved = {}
+        self.start()
+
+    def line(self, *words):
+        """The only line of the log that has all these words."""
+        (found,) = [line for line in self.daemon.log().splitlines() if all(w in line for w in words)]
+        return found
+
+    def check_objects(self):
+        """Everything of the pod and its containers exists, and the container that ran still runs."""
+        assert self.daemon.main(self.running) == self.pid
+        assert open("/proc/%d/root/bin/busybox" % self.pid, "rb").read(4) == b"\x7fELF"
+        assert (NETNS / ("hawser-" + self.pod)).exists() and self.address in self.daemon.leased()
+        for container in (self.running, self.ended):
+            assert self.daemon.bundle(container).exists()
+            assert (self.daemon.dir / "root/containers" / container).exists()
+
+
+@pytest.fixture
+def node(containers):  # noqa: F811 pylint: disable=redefined-outer-name
+    n = Node(containers())
+    yield n
+    if n.saved:
+        n.restore()
+
+
+@pytest.mark.parametrize("damage", [delete_database, empty_database, damage_database])
+def test_nothing_is_removed_if_the_database_is_lost(node, damage):
+    node.lose(damage)
+    node.check_objects()
+    assert 'remove it with "hawser rm --force"' in node.line("pod is not in the database", node.pod)
+    found = node.line("container is not in the database", node.running)
+    assert 'remove it with "hawser rm --force"' in found and "name=running pod=a namespace=default" in found
+    assert "image=%s" % IMAGE in found and "pid=%d" % node.pid in found
+    assert "name=ended" in node.line("container is not in the database", node.ended, "pid=none")
+    assert node.line("the database of pods was lost", "pods=1", "containers=2")
+    assert ("pods.db.damaged.1" in node.daemon.log()) == (damage is damage_database)
+    assert not node.cri.ids() and not node.cri.container_ids()
+    node.restore()
+    assert node.cri.status(node.pod).state == READY
+    assert node.cri.container(node.running).state == RUNNING and node.daemon.main(node.running) == node.pid
+
+
+def test_what_is_lost_is_neither_stopped_nor_removed_by_a_client_of_cri(node):
+    node.lose(delete_database)
+    for name, request in (("StopPodSandbox", {"pod_sandbox_id": node.pod}),
+                          ("RemovePodSandbox", {"pod_sandbox_id": node.pod}),
+                          ("RemoveContainer", {"container_id": node.running})):
+        code, text = refused(node.cri.call, name, **request)
+        assert code == "FAILED_PRECONDITION" and 'hawser rm --force' in text, (name, code, text)
+    node.check_objects()
+    node.restore()
+
+
+def test_layers_below_a_lost_container_survive_a_removal_of_images(node):
+    node.lose(delete_database)
+    other = node.daemon.load("hawser.test/other:1", files=[("file", b"of another layer", {})])
+    assert hawser("--runtime", "unix:" + node.daemon.socket, "rmi", other)[0] == 0
+    node.check_objects()
+    assert len(list((node.daemon.dir / "root/layers").iterdir())) == 1
+    node.restore()
+    node.cri.remove(node.pod)
+    assert not list((node.daemon.dir / "root/layers").iterdir())
+
+
+def test_a_new_pod_gets_the_name_but_not_the_address_of_a_lost_one(node):
+    node.lose(delete_database)
+    pod = node.cri.pod("a", network=0)
+    assert pod != node.pod and node.cri.address(pod) != node.address
+    node.cri.remove(pod)
+    node.check_objects()
+    node.restore()
+
+
+def test_a_container_whose_row_is_damaged_is_kept_and_ends_with_its_pod(node):
+    def damage(root):
+        with sqlite3.connect(root / "pods.db") as db:
+            assert db.execute("UPDATE containers SET spec = '{' WHERE id = ?", [node.running]).rowcount == 1
+    node.lose(damage)
+    node.check_objects()
+    assert node.line("row of a container cannot be used", node.running)
+    assert "pid=%d" % node.pid in node.line("container is not in the database", node.running)
+    assert node.cri.container_ids() == [node.ended] and node.cri.status(node.pod).state == READY
+    node.cri.remove(node.pod)
+    assert not node.daemon.bundle(node.running).exists() and not node.cri.ids()
+    node.saved = {}

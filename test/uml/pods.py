@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+test/uml/pods.py - pods and containers of hawser-cri on a kernel whose cgroup controllers are free
+
+What:  pods.bats mounts the cgroups in several ways, and runs these tests with each.
+How:   the kernel has no nftables, so the network consists of a plugin that does not need it.
+"""
+import pathlib
+
+import pytest
+
+from containers import EXITED, FOREVER, POD, ContainerDaemon
+from poddaemon import CGROUPS, NOTREADY, connect, daemons_of, processes
+
+LIMITS = {"memory_limit_in_bytes": 64 << 20, "cpu_period": 100000, "cpu_quota": 50000}
+V2_FILES = {"memory.max": str(64 << 20), "cpu.max": "50000 100000"}
+V1_FILES = {"memory/memory.limit_in_bytes": str(64 << 20), "cpu/cpu.cfs_quota_us": "50000"}
+
+
+class GuestDaemon(ContainerDaemon):
+    def conflist(self, name="pods", **keys):
+        return {"cniVersion": "1.0.0", "name": name, "plugins": [{
+            "type": "bridge", "bridge": self.bridge, "isGateway": True, "ipam": {
+                "type": "host-local", "dataDir": str(self.leases), "subnet": self.subnet}}], **keys}
+
+
+@pytest.fixture
+def daemons(tmp_path):
+    """Removes all pods after a test, and checks that nothing is left of them."""
+    yield from daemons_of(GuestDaemon, tmp_path)
+
+
+def cgroups_of(pid):
+    """The cgroups of a process in the hierarchies that are mounted: {directory: path}."""
+    found = {}
+    for line in pathlib.Path("/proc/%d/cgroup" % pid).read_text().splitlines():
+        _, controllers, path = line.split(":", 2)
+        directory = CGROUPS / controllers if controllers else CGROUPS
+        if (directory / "cgroup.procs").exists():
+            found[directory] = path
+    return found
+
+
+def read_files(path, names):
+    """Files of a cgroup: {name: content}. With v1, a name begins with the hierarchy."""
+    def file(name):
+        hierarchy, _, base = name.rpartition("/")
+        return CGROUPS / hierarchy / path.strip("/") / base
+    return {name: file(name).read_text().strip() for name in names}
+
+
+def test_pods_with_and_without_pause_are_created_reached_stopped_and_removed(daemons):
+    d = daemons("--cgroup-driver", "cgroupfs", load=False)
+    plain, shared = d.cri.run("a"), d.cri.run("b", pid=POD)
+    assert connect("host", plain, d.cri.address(plain), 80) == "10.88.0.1"
+    assert connect(shared, plain, d.cri.address(plain), 80) == d.cri.address(shared)
+    assert d.cri.info(plain)["pid"] == 0 and len(processes()) == 1
+    cgroups = cgroups_of(d.cri.info(shared)["pid"])
+    assert cgroups and set(cgroups.values()) == {"/hawser/%s/%s" % (shared, shared)}
+    for pod in (plain, shared):
+        d.cri.stop(pod)
+        assert d.cri.status(pod).state == NOTREADY
+    assert not processes() and d.leased() == []
+    for pod in (plain, shared):
+        d.cri.remove(pod)
+    assert not d.leftovers()
+
+
+def test_a_container_has_its_limits_and_ends_with_its_pod(daemons):
+    d = daemons("--cgroup-driver", "cgroupfs")
+    pod = d.cri.pod(pid=POD)
+    container = d.cri.run_container(pod, FOREVER, pid=POD, resources=LIMITS)
+    cgroups = cgroups_of(d.main(container))
+    assert cgroups and set(cgroups.values()) == {"/hawser/%s/%s" % (pod, container)}
+    files = V2_FILES if CGROUPS in cgroups else V1_FILES
+    assert read_files("/hawser/%s/%s" % (pod, container), files) == files
+    assert d.cri.sh(container, "echo $((6 * 7))") == "42\n"
+    d.cri.stop(pod)
+    assert d.cri.container(container).state == EXITED and not processes()
+    d.cri.remove(pod)
+    assert not d.leftovers()
+
+
+def test_a_container_that_needs_too_much_memory_is_oom_killed(daemons):
+    d = daemons("--cgroup-driver", "cgroupfs")
+    status = d.cri.run_to_end(d.cri.pod(), ["/bin/sh", "-c", "x=a; while :; do x=$x$x; done"], resources=LIMITS)
+    assert (status.reason, status.exit_code) == ("OOMKilled", 137)
