@@ -11,7 +11,8 @@ import pytest
 pytest.importorskip("grpc", reason="python3-grpcio is not installed")
 pytest.importorskip("google.protobuf", reason="python3-protobuf is not installed")
 from containers import EXITED, FOREVER, RUNNING
-from hawsercli import HAWSER, LONG
+from fakeruntime import runtime  # noqa: F401, a fixture
+from hawsercli import HAWSER, LONG, message
 from nodes import IMAGE, image_server, module_node, node  # noqa: F401, fixtures
 
 
@@ -77,6 +78,7 @@ def test_exec_ends_with_125_if_the_command_did_not_run(node):
     assert (status, text) == (125, "") and errors.startswith('hawser: container "none": not found\nhint: ')
     status, text, errors = node.hawser("exec", "web", "true")
     assert (status, text) == (125, "") and errors.startswith('hawser: run true in container "web": ')
+    assert errors.endswith('\nhint: run "hawser ps" for a list of the containers that run\n'), errors
     assert node.hawser("exec", "web")[0] == 2
     assert node.cri.container(container).state != EXITED
 
@@ -105,7 +107,25 @@ def test_stop_lets_a_container_end_and_kill_does_not(node):
     assert json.loads(node.run("kill", "--json", "deaf")) == {"killed": [deaf]}
 
 
-def test_the_timeout_of_stop_is_longer_than_its_grace(node):
+@pytest.mark.parametrize("words, at_least, at_most", [
+    (["stop", "web"], 60, 70), (["stop", "--time", "1000", "web"], 1000, 1060), (["kill", "web"], 50, 60),
+    (["--timeout", "5", "stop", "--time", "1000", "web"], 1, 5),
+])
+def test_the_default_timeout_of_stop_is_longer_than_its_grace(runtime, words, at_least, at_most):
+    deadlines = []
+
+    def stop(request, context):
+        deadlines.append(context.time_remaining())
+        return b""
+
+    runtime.methods["ListContainers"] = lambda request, context: message(
+        (1, message((1, "a1" * 32), (3, message((1, "web"))))))
+    runtime.methods["StopContainer"] = stop
+    assert runtime.run(*words)[0] == 0
+    assert len(deadlines) == 1 and at_least < deadlines[0] <= at_most
+
+
+def test_a_kill_ends_a_stop_that_waits(node):
     container = node.cri.run_container(node.cri.pod("shop"), FOREVER, name="deaf")
     status, _, errors = node.hawser("--timeout", "1", "stop", "--time", "1000", "deaf")
     assert status == 1 and 'stop container "deaf": ' in errors and "use --timeout" in errors
@@ -122,6 +142,7 @@ def test_start_runs_a_created_container_once(node):
     node.run("kill", "web")
     status, _, errors = node.hawser("start", "web")
     assert status == 1 and errors.startswith('hawser: start container "web": ')
+    assert errors.endswith("\nhint: a container runs only once: remove it, and create another one\n"), errors
 
 
 def test_wait_prints_exit_codes_in_the_order_of_the_arguments(node):
@@ -130,7 +151,6 @@ def test_wait_prints_exit_codes_in_the_order_of_the_arguments(node):
     node.cri.run_to_end(pod, ["/bin/sh", "-c", "exit 9"], name="second")
     with subprocess.Popen([HAWSER, *node.words, "wait", "first", "second"], stdout=subprocess.PIPE,
                           text=True) as wait:
-        assert wait.poll() is None
         node.cri.stop_container(first)
         assert wait.communicate(timeout=LONG)[0] == "137\n9\n" and wait.returncode == 0
     status, text, errors = node.hawser("wait", "none", "second")

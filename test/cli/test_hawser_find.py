@@ -114,3 +114,5 @@ def test_names_are_completed_and_ids_where_names_are_ambiguous(runtime):
     given = ["--runtime", "unix:" + runtime.path]
     assert complete(*given, "stop", "") == ["web", TWO, THREE]
     assert complete(*given, "stop", "web", "bb") == [THREE]
+    assert complete(*given, "exec", "w") == ["web"]
+    assert complete(*given, "exec", "web", "") == complete(*given, "exec", "web", "-") == []

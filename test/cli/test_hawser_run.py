@@ -14,6 +14,7 @@ pytest.importorskip("grpc", reason="python3-grpcio is not installed")
 pytest.importorskip("google.protobuf", reason="python3-protobuf is not installed")
 import busybox
 from containers import EXITED, RUNNING, SERVER
+from fakeruntime import fail, runtime  # noqa: F401, a fixture
 from fetching import ARCHITECTURE, Image, digest, to_json
 from hawsercli import hawser
 from nodes import IMAGE, image_server, module_node, node  # noqa: F401, fixtures
@@ -75,6 +76,19 @@ def test_nothing_is_left_of_a_container_that_could_not_be_started(node):
     status, text, errors = node.hawser("run", "--name", "job", IMAGE, "/bin/none")
     assert (status, text) == (125, "") and 'container "job": ' in errors and "/bin/none" in errors
     assert node.pods() == [] and not (LOGS / "job").exists()
+
+
+def test_nothing_is_left_of_a_pod_that_could_not_be_created(node):
+    node.run("run", "-d", "--name", "first", "-p", "8081:80", IMAGE)
+    status, text, errors = node.hawser("run", "--name", "second", "-p", "8081:80", IMAGE)
+    assert (status, text) == (125, "") and 'hawser: create pod "second": ' in errors and "8081" in errors
+    assert len(node.pods()) == 1 and not (LOGS / "second").exists()
+
+
+def test_a_missing_volume_is_an_error_and_is_not_created(node, tmp_path):
+    status, text, errors = node.hawser("run", "-v", "%s/none:/x" % tmp_path, IMAGE)
+    assert (status, text, errors) == (125, "", "hawser: volume %s/none: No such file or directory\n" % tmp_path)
+    assert node.pods() == [] and os.listdir(tmp_path) == []
 
 
 def test_ctrl_c_stops_the_container(node):
@@ -153,6 +167,17 @@ def hello():
     config = {"Env": ["PATH=/bin"], "Entrypoint": ["echo", "hello"], "Cmd": ["world"]}
     return Image([layer], config=to_json({"os": "linux", "architecture": ARCHITECTURE, "config": config,
                                           "rootfs": {"type": "layers", "diff_ids": [digest(layer)]}}))
+
+
+@pytest.mark.parametrize("code, hint", [
+    ("UNAVAILABLE", "check that the registry and the runtime are reachable, and try again"),
+    ("UNAUTHENTICATED", 'use "hawser pull --creds USER" to log in to the registry'),
+    ("NOT_FOUND", 'check name and tag of the image; use "hawser pull --creds USER" if it is private'),
+])
+def test_the_hint_of_a_failed_pull_is_about_the_registry(runtime, code, hint):
+    runtime.methods["ListPodSandbox"] = runtime.methods["ImageStatus"] = lambda request, context: b""
+    runtime.methods["PullImage"] = lambda request, context: fail(context, code, "no")
+    assert runtime.run("run", "app") == (125, "", 'hawser: pull "app": no\nhint: %s\n' % hint)
 
 
 def test_a_missing_image_is_pulled_once_and_gives_its_name_to_the_container(node, image_server):

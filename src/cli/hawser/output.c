@@ -32,6 +32,9 @@ static const struct hw_field report_fields[] = {
 	{ 0 },
 };
 
+#define CANNOT_START "a container runs only once: remove it, and create another one"
+#define CANNOT_EXEC  "run \"hawser ps\" for a list of the containers that run"
+
 static const struct hint {
 	enum error_source source;
 	int code;		       /* errno for ERROR_CONNECT, else gRPC status code */
@@ -48,6 +51,21 @@ static const struct hint {
 	{ ERROR_CONNECT, EAGAIN, NULL, "the runtime does not accept connections: is it hanging?" },
 	{ ERROR_UNSUPPORTED, STATUS_UNIMPLEMENTED, NULL,
 	  "this requires hawser-cri of the same version as hawser, or later" },
+	{ ERROR_CALL, STATUS_NOT_FOUND, &run_command,
+	  "check name and tag of the image; use \"hawser pull --creds USER\" if it is private",
+	  "pull \"" },
+	{ ERROR_CALL, STATUS_UNAUTHENTICATED, &run_command,
+	  "use \"hawser pull --creds USER\" to log in to the registry", "pull \"" },
+	{ ERROR_CALL, STATUS_PERMISSION_DENIED, &run_command,
+	  "use \"hawser pull --creds USER\" to log in to the registry", "pull \"" },
+	{ ERROR_CALL, STATUS_UNAVAILABLE, &run_command,
+	  "check that the registry and the runtime are reachable, and try again", "pull \"" },
+	{ ERROR_CALL, STATUS_ALREADY_EXISTS, &run_command, "choose another name with --name",
+	  "pod \"" },
+	{ ERROR_CALL, STATUS_FAILED_PRECONDITION, &start_command, CANNOT_START },
+	{ ERROR_CALL, STATUS_UNKNOWN, &start_command, CANNOT_START, "CONTAINER_EXITED" },
+	{ ERROR_CALL, STATUS_FAILED_PRECONDITION, &exec_command, CANNOT_EXEC },
+	{ ERROR_CALL, STATUS_UNKNOWN, &exec_command, CANNOT_EXEC, "is in CONTAINER_" },
 	{ ERROR_CALL, STATUS_UNIMPLEMENTED, NULL,
 	  "does the runtime support CRI v1? containerd does not if its CRI plugin is disabled" },
 	{ ERROR_CALL, STATUS_DEADLINE_EXCEEDED, NULL,
@@ -62,17 +80,6 @@ static const struct hint {
 	  "use --creds USER for a user who may pull the image; hawser asks for the password" },
 	{ ERROR_CALL, STATUS_NOT_FOUND, &pull_command,
 	  "check name and tag of the image; a private image may need --creds USER" },
-	{ ERROR_CALL, STATUS_NOT_FOUND, &run_command,
-	  "check name and tag of the image; use \"hawser pull --creds USER\" if it is private",
-	  "pull \"" },
-	{ ERROR_CALL, STATUS_UNAUTHENTICATED, &run_command,
-	  "use \"hawser pull --creds USER\" to log in to the registry", "pull \"" },
-	{ ERROR_CALL, STATUS_PERMISSION_DENIED, &run_command,
-	  "use \"hawser pull --creds USER\" to log in to the registry", "pull \"" },
-	{ ERROR_CALL, STATUS_UNAVAILABLE, &run_command,
-	  "check that the registry and the runtime are reachable, and try again", "pull \"" },
-	{ ERROR_CALL, STATUS_ALREADY_EXISTS, &run_command, "choose another name with --name",
-	  "pod \"" },
 	{ ERROR_CALL, STATUS_NOT_FOUND, &network_gc_command,
 	  "run \"hawser network ls\" for a list of networks" },
 	{ ERROR_CALL, STATUS_NOT_FOUND, NULL,

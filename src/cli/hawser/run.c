@@ -146,6 +146,18 @@ static int check_name(struct cli *cli, const char *name, struct hw_err *e)
 				  id);
 }
 
+/* The runtime would create a directory on the host. */
+static int check_volumes(const struct run_config *config, struct hw_err *e)
+{
+	for (size_t i = 0; i < config->container.n_mounts; i++) {
+		const char *path = config->container.mounts[i]->host_path;
+
+		if (access(path, F_OK) < 0)
+			return err_set(e, -errno, "volume %s", path);
+	}
+	return 0;
+}
+
 /* A pod of the same name may have left a log. */
 static int make_log_directory(const struct run_config *config, struct hw_err *e)
 {
@@ -296,7 +308,9 @@ static int run_run(struct cli *cli, char **args, struct hw_err *e)
 		return r;
 	}
 	run.name = config.name;
-	r = check_name(cli, config.name, e);
+	r = check_volumes(&config, e);
+	if (r == 0)
+		r = check_name(cli, config.name, e);
 	if (r < 0)
 		return r;
 	r = get_image(cli, args[0], &image, e);
