@@ -118,7 +118,7 @@ static int find_object(const struct objects *all, const char *kind, const char *
 {
 	static bool (*const rules[])(const struct object *, const char *) = { has_id, has_name,
 									      has_prefix };
-	autofree const struct object **found = mem_new((all->n + 1) * sizeof(*found));
+	autofree const struct object **found = mem_new((all->n + 1) * sizeof(struct object *));
 	size_t n = 0;
 
 	for (size_t rule = 0; rule < ARRAY_SIZE(rules) && n == 0; rule++) {

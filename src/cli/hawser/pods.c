@@ -139,8 +139,9 @@ static const char *state_of(const struct row *row)
 
 	if (state < ARRAY_SIZE(states) && states[state])
 		return states[state];
-	return row->pod->state == RUNTIME__V1__POD_SANDBOX_STATE__SANDBOX_READY ? "ready"
-										: "not ready";
+	return row->pod && row->pod->state == RUNTIME__V1__POD_SANDBOX_STATE__SANDBOX_READY
+		       ? "ready"
+		       : "not ready";
 }
 
 static char *format_addresses(const struct row *row)
