@@ -15,7 +15,8 @@ from poddaemon import NETNS, pods, refused  # noqa: F401, pods is a fixture
 from waiting import wait_until
 
 FAILURE = 'pod %s: network "pods": plugin type="control" failed (delete): the switch is away'
-NOT_IN_DATABASE = "is not in the database of hawser-cri: "
+LOST_POD = 'pod %s is not in the database of hawser-cri; it is kept with its containers: run "hawser rm --force %s"'
+LOST_CONTAINER = 'container %s is not in the database of hawser-cri: run "hawser rm --force %s"'
 
 
 def command(d, *words):
@@ -87,8 +88,7 @@ def test_lost_pods_are_listed_with_the_remedy(pods):
     rows, notes = table(d)
     assert [row[0] for row in rows] == [pod[:12], lost[:12]]
     assert rows[1][1:] == ["-", "-", "lost", "-", "-"]
-    assert notes == ['pod %s %send its processes, then run "hawser rm --force %s"' % (
-        lost[:12], NOT_IN_DATABASE, lost[:12])]
+    assert notes == [LOST_POD % (lost[:12], lost[:12])]
     assert listed(d)[lost] == {"id": lost, "details": {"id": lost, "state": "LOST", "message": ""}}
     assert command(d, "pods", "-q")[1].split() == [pod, lost]
     assert command(d, "rm", "-f", lost)[0] == 0
@@ -127,11 +127,29 @@ def test_a_lost_container_is_listed_and_removed_only_with_force(containers):
     container = d.cri.run_container(pod)
     lose_database(d)
     _, notes = table(d)
-    assert notes == [
-        'pod %s %send its processes, then run "hawser rm --force %s"' % (pod[:12], NOT_IN_DATABASE, pod[:12]),
-        'container %s %srun "hawser rm --force %s"' % (container[:12], NOT_IN_DATABASE, container[:12])]
+    assert notes == [LOST_POD % (pod[:12], pod[:12]), LOST_CONTAINER % (container[:12], container[:12])]
     assert json.loads(command(d, "pods", "--json")[1])["lostContainers"] == [container]
     status, text, errors = command(d, "rm", container)
     assert (status, text) == (1, "") and "was lost from the database" in errors
-    assert command(d, "rm", "--force", container[:12], pod[:12]) == (0, "%s\n%s\n" % (container[:12], pod[:12]), "")
+    assert command(d, "rm", "--force", container[:12]) == (0, container[:12] + "\n", "")
+    assert table(d)[1] == [LOST_POD % (pod[:12], pod[:12])]
+    assert command(d, "rm", "--force", pod[:12])[0] == 0
     assert table(d) == ([], []) and not d.leftovers()
+
+
+def test_a_lost_pod_is_removed_with_its_containers(containers):
+    d = containers()
+    pod = d.cri.pod(network=0)
+    d.cri.run_container(pod)
+    lose_database(d)
+    assert command(d, "rm", "--force", pod[:12])[0] == 0
+    assert table(d) == ([], []) and not d.leftovers()
+
+
+def test_what_is_lost_cannot_be_inspected(pods):
+    d = pods()
+    lost = d.cri.run("lost")
+    lose_database(d)
+    assert command(d, "inspect", lost) == (
+        1, "", 'hawser: pod "%s": it is not in the database of hawser-cri: "hawser rm --force" removes it\n' % lost)
+    assert command(d, "rm", "-f", lost)[0] == 0

@@ -2,6 +2,7 @@
 """
 test/cri/test_containers_images.py - the layers below containers: kept while they are used, and not longer
 """
+import json
 import pathlib
 
 import pytest
@@ -49,7 +50,10 @@ def restart_and_sweep(d, change=lambda: None):
     with d.database() as db:
         db.execute("UPDATE containers SET layers = '[]' WHERE id = ?", [container])
         db.commit()
-    (d.bundle(container) / "layers").write_text("")
+    config = d.bundle(container) / "config.json"
+    spec = json.loads(config.read_text())
+    del spec["annotations"]["io.hawser.layers"]
+    config.write_text(json.dumps(spec))
     change()
     assert has_layer(d, "unused")
     d.start()

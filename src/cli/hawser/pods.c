@@ -139,8 +139,9 @@ static const char *state_of(const struct row *row)
 
 	if (state < ARRAY_SIZE(states) && states[state])
 		return states[state];
-	return row->pod->state == RUNTIME__V1__POD_SANDBOX_STATE__SANDBOX_READY ? "ready"
-										: "not ready";
+	return row->pod && row->pod->state == RUNTIME__V1__POD_SANDBOX_STATE__SANDBOX_READY
+		       ? "ready"
+		       : "not ready";
 }
 
 static char *format_addresses(const struct row *row)
@@ -190,10 +191,11 @@ static void add_notes(const struct rows *rows, struct hw_strings *notes)
 		if (*d->message)
 			add_note(notes, str_copy(d->message));
 		if (details_is_lost(d))
-			add_note(notes,
-				 str_printf("pod %s is not in the database of hawser-cri: end its "
-					    "processes, then run \"hawser rm --force %s\"",
-					    id, id));
+			add_note(
+				notes,
+				str_printf("pod %s is not in the database of hawser-cri; it is "
+					   "kept with its containers: run \"hawser rm --force %s\"",
+					   id, id));
 		else
 			failed |= *d->message;
 	}
