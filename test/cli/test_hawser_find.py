@@ -54,7 +54,7 @@ def test_a_container_is_found_by_id_name_prefix_or_pod_and_name(runtime, word, e
     ("none", 'container "none": not found', 'run "hawser ps -a" for a list of containers'),
     ("", 'container "": not found', 'run "hawser ps -a" for a list of containers'),
     ("test/shop/none", 'container "test/shop/none": not found', 'run "hawser ps -a" for a list of containers'),
-    ("none/web", 'container "none/web": pod "none": not found', 'run "hawser ps -a" for a list of containers'),
+    ("none/web", 'container "none/web": pod "none": not found', 'run "hawser pods" for a list of pods'),
     ("aa", 'container "aa": ambiguous: it matches aa1100000000, aa2200000000',
      "use more of the ID, NAMESPACE/POD for a pod, or POD/NAME for a container"),
     ("db", 'container "db": ambiguous: it matches aa2200000000, bb3300000000',

@@ -67,7 +67,7 @@ def test_a_container_that_has_ended_stays_until_its_pod_is_removed(node):
     assert (status, text) == (125, "")
     assert errors == 'hawser: pod "job" exists: its ID is %s\nhint: choose another name with --name\n' % (
         node.pods()[0])
-    node.clean()
+    assert node.run("rm", "job") == "job\n" and node.pods() == []  # the pod, not only its container
     assert node.run("run", "--name", "job", IMAGE, "echo", "three") == "three\n"
     assert node.run("logs", "job") == "three\n"  # the log of the pod before is not continued
 
