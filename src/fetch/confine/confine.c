@@ -76,7 +76,7 @@ static const int supervisor_calls[] = {
 /* For fetching: threads, and messages on the open socket. */
 #define THREAD_CALLS                                                                               \
 	SYS_clone, SYS_clone3, SYS_set_robust_list, SYS_rseq, SYS_sendmsg, SYS_recvmsg,            \
-		SYS_prlimit64, SYS_sched_yield, SYS_sched_getaffinity, SYS_clock_nanosleep
+		SYS_sched_yield, SYS_sched_getaffinity, SYS_clock_nanosleep
 
 static const int reader_calls[] = { THREAD_CALLS };
 
@@ -107,9 +107,18 @@ struct limited_call {
 	int error; /* for other values */
 };
 
+/* The limits of this process only, not those of other pulls, which have the same user ID. */
+#define LIMIT_OWN                                                                                  \
+	{                                                                                          \
+		SYS_prlimit64, 0, { 0 }, 1, EPERM                                                  \
+	}
+
+static const struct limited_call reader_limited[] = { LIMIT_OWN };
+
 /* AF_UNIX and AF_NETLINK: NSS modules. Other families would be a way to other parts of the kernel,
  * and AF_VSOCK to the hypervisor. */
 static const struct limited_call client_limited[] = {
+	LIMIT_OWN,
 	{ SYS_socket, 0, { AF_INET, AF_INET6, AF_UNIX, AF_NETLINK }, 4, EAFNOSUPPORT },
 	{ SYS_ioctl, 1, { FIONREAD, FIONBIO }, 2, ENOTTY },
 };
@@ -228,7 +237,9 @@ static const struct role {
 	/* SYS_CHROOT and those of CAPS_UNPACK are passed on to unpackers; KILL ends the fetcher */
 	[CONFINE_SUPERVISOR] = { .capabilities = CAPS_UNPACK | CAP(SYS_CHROOT) | CAP(KILL),
 				 .calls = CALLS(supervisor_calls) },
-	[CONFINE_READER] = { .calls = CALLS(reader_calls) },
+	[CONFINE_READER] = { .calls = CALLS(reader_calls),
+			     .limited = reader_limited,
+			     .n_limited = ARRAY_SIZE(reader_limited) },
 	[CONFINE_UNPACKER] = { .capabilities = CAPS_UNPACK,
 			       .mount = MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC,
 			       .calls = CALLS(unpack_calls) },

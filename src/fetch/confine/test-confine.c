@@ -23,6 +23,7 @@
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -228,6 +229,16 @@ static int try_signals(int fd)
 	return fcntl(fd, F_SETOWN, parent) == 0 || fcntl(fd, F_SETSIG, SIGKILL) == 0 ? 7 : 0;
 }
 
+/* Return: 0 if the process can read and change its own limits only, or 8 or 9 */
+static int try_limits(void)
+{
+	struct rlimit own;
+
+	if (getrlimit(RLIMIT_CORE, &own) < 0 || setrlimit(RLIMIT_CORE, &own) < 0)
+		return 8;
+	return prlimit(parent, RLIMIT_CORE, NULL, &own) == 0 || errno != EPERM ? 9 : 0;
+}
+
 static int try_calls(int root)
 {
 	int r = try_forbidden(ARRAY_SIZE(forbidden));
@@ -267,6 +278,7 @@ static int try_reader(void)
 	struct hw_err e;
 	pthread_t thread;
 	char byte;
+	int r;
 
 	if (file < 0 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return 1;
@@ -279,7 +291,8 @@ static int try_reader(void)
 		return 4;
 	if (open("/etc/passwd", O_RDONLY | O_CLOEXEC) >= 0 || errno != ENOSYS)
 		return 5;
-	return try_forbidden(ARRAY_SIZE(forbidden));
+	r = try_limits();
+	return r != 0 ? r : try_forbidden(ARRAY_SIZE(forbidden));
 }
 
 /* Return: exit status of body() in a process of its own */
@@ -379,6 +392,8 @@ static int try_client_calls(void)
 	if (become_client() < 0)
 		return 1;
 	r = try_signals(STDERR_FILENO);
+	if (r == 0)
+		r = try_limits();
 	return r != 0 ? r : try_forbidden(FORBIDDEN_TO_CLIENTS);
 }
 
