@@ -239,6 +239,25 @@ static int try_limits(void)
 	return prlimit(parent, RLIMIT_CORE, NULL, &own) == 0 || errno != EPERM ? 9 : 0;
 }
 
+static void *run_thread(void *arg)
+{
+	return arg;
+}
+
+/* Return: 0 if the process can create threads only, or 4 or 14 */
+static int try_threads(void)
+{
+	pthread_t thread;
+	pid_t pid;
+
+	if (pthread_create(&thread, NULL, run_thread, NULL) != 0 || pthread_join(thread, NULL) != 0)
+		return 4;
+	pid = fork();
+	if (pid == 0)
+		_exit(0);
+	return pid > 0 || errno != EPERM ? 14 : 0;
+}
+
 static int try_calls(int root)
 {
 	int r = try_forbidden(ARRAY_SIZE(forbidden));
@@ -267,16 +286,10 @@ static ssize_t send_byte(int fd)
 	return sendmsg(fd, &(struct msghdr){ .msg_iov = &iov, .msg_iovlen = 1 }, MSG_NOSIGNAL);
 }
 
-static void *run_thread(void *arg)
-{
-	return arg;
-}
-
 static int try_reader(void)
 {
 	int pair[2], file = open("/etc/passwd", O_RDONLY | O_CLOEXEC);
 	struct hw_err e;
-	pthread_t thread;
 	char byte;
 	int r;
 
@@ -287,11 +300,11 @@ static int try_reader(void)
 	if (pread(file, &byte, 1, 0) != 1 || send_byte(pair[0]) != 1 ||
 	    read(pair[1], &byte, 1) != 1)
 		return 3;
-	if (pthread_create(&thread, NULL, run_thread, NULL) != 0 || pthread_join(thread, NULL) != 0)
-		return 4;
 	if (open("/etc/passwd", O_RDONLY | O_CLOEXEC) >= 0 || errno != ENOSYS)
 		return 5;
 	r = try_limits();
+	if (r == 0)
+		r = try_threads();
 	return r != 0 ? r : try_forbidden(ARRAY_SIZE(forbidden));
 }
 
@@ -394,6 +407,8 @@ static int try_client_calls(void)
 	r = try_signals(STDERR_FILENO);
 	if (r == 0)
 		r = try_limits();
+	if (r == 0)
+		r = try_threads();
 	return r != 0 ? r : try_forbidden(FORBIDDEN_TO_CLIENTS);
 }
 
