@@ -689,6 +689,7 @@ static struct {
 	ino_t inode;
 	int skipped; /* number of reads that succeed before */
 	int left;    /* number of reads that fail; -1: all */
+	int error;
 } unreadable;
 
 static bool read_fails(int fd)
@@ -701,7 +702,7 @@ static bool read_fails(int fd)
 	if (unreadable.skipped-- > 0)
 		return false;
 	unreadable.left -= unreadable.left > 0;
-	errno = EIO;
+	errno = unreadable.error;
 	return true;
 }
 
@@ -749,11 +750,12 @@ static void read_errors(void **state)
 	db_close(take_ptr(db)); /* so the database has pages that are not in the log */
 	kill_writer(state);
 	set_pread((sqlite3_syscall_ptr)fail_pread);
-	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
-		assert_int_equal(stat(files[i], &st), 0);
+	for (size_t i = 0; i < 2 * ARRAY_SIZE(files); i++) {
+		assert_int_equal(stat(files[i / 2], &st), 0);
 		unreadable.device = st.st_dev;
 		unreadable.inode = st.st_ino;
 		unreadable.left = -1;
+		unreadable.error = i % 2 ? EUCLEAN : EIO; /* EUCLEAN: the file system is damaged */
 		for (int skipped = 0; skipped < READS; skipped++) {
 			unreadable.skipped = skipped;
 			assert_int_equal(db_open(p->path, &options, &db, &e), -EIO);
