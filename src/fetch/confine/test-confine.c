@@ -501,7 +501,8 @@ static int try_policy(void)
 					    "/usr/share/crypto-policies",
 					    "/usr/share/crypto-policies/DEFAULT" };
 	static const char *const files[] = { "/etc/pki/tls/openssl.cnf",
-					     "/usr/share/crypto-policies/DEFAULT/openssl.txt" };
+					     "/usr/share/crypto-policies/DEFAULT/openssl.txt",
+					     "/etc/crypto-policies/back-ends/opensslcnf.config" };
 	static const char policy[] = "/etc/crypto-policies/back-ends/openssl.config";
 
 	if (unshare(CLONE_NEWNS) < 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
@@ -516,8 +517,9 @@ static int try_policy(void)
 			return 3;
 	if (symlink(files[1], policy) < 0 || become_client() < 0)
 		return 4;
-	if (open(files[0], O_RDONLY | O_CLOEXEC) < 0)
-		return 5;
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
+		if (open(files[i], O_RDONLY | O_CLOEXEC) < 0)
+			return 5;
 	if (open(policy, O_RDONLY | O_CLOEXEC) < 0)
 		return 6;
 	/* the owner may do that, and it needs no permission to write */
