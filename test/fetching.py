@@ -76,6 +76,7 @@ class Server:
     def __init__(self, tls=None, address="127.0.0.1", ranges=True):
         self.before = lambda handler: False
         self.manifests, self.blobs, self.requests = {}, {}, []
+        self.connections = 0
         self.ranges = ranges
         outer = self
 
@@ -98,6 +99,11 @@ class Server:
         class Listener(http.server.ThreadingHTTPServer):
             address_family = socket.AF_INET6 if ":" in address else socket.AF_INET
             daemon_threads = True
+
+            def get_request(self):
+                accepted = super().get_request()
+                outer.connections += 1
+                return accepted
 
         self.http = Listener((address, 0), Handler)
         if tls:

@@ -600,7 +600,8 @@ int db_open(const char *path, const struct db_options *options, struct db **ret_
 	r = read_through(path, "", e);
 	if (r == 0)
 		r = read_through(path, "-wal", e);
-	return r < 0 ? r : try_open(path, options, ret_db, e);
+	/* if the file system is damaged, the files may be intact after its repair */
+	return r < 0 ? err_replace(e, -EUCLEAN, -EIO) : try_open(path, options, ret_db, e);
 }
 
 int db_open_reader(struct db *first, int busy_ms, struct db **ret_db, struct hw_err *e)

@@ -681,39 +681,40 @@ static void damaged_page(void **state)
 	db_close(open_db(state, &options_v1)); /* not noticed without the check */
 }
 
-#define READS 4 /* SQLite makes more than this number, of each file */
-
-/* Reads of this file fail, those of SQLite and all others. */
+/* Reads of this part of a file fail, those of SQLite and all others. */
 static struct {
 	dev_t device;
 	ino_t inode;
-	int skipped; /* number of reads that succeed before */
-	int left;    /* number of reads that fail; -1: all */
+	off_t first, last; /* bytes */
+	int left;	   /* number of reads that fail; -1: all */
+	int error;
 } unreadable;
 
-static bool read_fails(int fd)
+static bool read_fails(int fd, size_t len, off_t at)
 {
 	struct stat st;
 
 	if (unreadable.left == 0 || fstat(fd, &st) < 0 || st.st_ino != unreadable.inode ||
 	    st.st_dev != unreadable.device)
 		return false;
-	if (unreadable.skipped-- > 0)
+	if (at > unreadable.last || at + (off_t)len <= unreadable.first || at >= st.st_size)
 		return false;
 	unreadable.left -= unreadable.left > 0;
-	errno = EIO;
+	errno = unreadable.error;
 	return true;
 }
 
 /* Replaces the function of the C library. */
 ssize_t read(int fd, void *data, size_t len)
 {
-	return read_fails(fd) ? -1 : syscall(SYS_read, fd, data, len);
+	bool fails = unreadable.left != 0 && read_fails(fd, len, lseek(fd, 0, SEEK_CUR));
+
+	return fails ? -1 : syscall(SYS_read, fd, data, len);
 }
 
 static ssize_t fail_pread(int fd, void *data, size_t len, off_t offset)
 {
-	return read_fails(fd) ? -1 : pread(fd, data, len, offset);
+	return read_fails(fd, len, offset) ? -1 : pread(fd, data, len, offset);
 }
 
 static void set_pread(sqlite3_syscall_ptr f)
@@ -731,36 +732,49 @@ static int read_error_teardown(void **state)
 	return fixture_teardown(state);
 }
 
-/* SQLite reports an unreadable page of the log as SQLITE_CORRUPT. The check reports those of the
- * database, except the first, which is also read before. */
-static void read_errors(void **state)
+/* Makes each page of a file unreadable, one at a time. */
+static void try_pages(const char *path, const char *file, int error)
 {
-	struct db_fixture *p = *state;
 	struct db_options options = options_v1;
-	autofree char *log = str_printf("%s-wal", p->path);
-	const char *const files[] = { p->path, log };
 	struct db *db = NULL;
 	struct hw_err e;
 	struct stat st;
 
 	options.check = true;
-	db = open_db(state, &options);
-	commit_many(db, 20);
-	db_close(take_ptr(db)); /* so the database has pages that are not in the log */
-	kill_writer(state);
-	set_pread((sqlite3_syscall_ptr)fail_pread);
-	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
-		assert_int_equal(stat(files[i], &st), 0);
+	assert_int_equal(stat(file, &st), 0);
+	assert_true(st.st_size > PAGE);
+	for (off_t at = 0; at < st.st_size; at += PAGE) {
 		unreadable.device = st.st_dev;
 		unreadable.inode = st.st_ino;
+		unreadable.first = at;
+		unreadable.last = at + PAGE - 1;
 		unreadable.left = -1;
-		for (int skipped = 0; skipped < READS; skipped++) {
-			unreadable.skipped = skipped;
-			assert_int_equal(db_open(p->path, &options, &db, &e), -EIO);
-			assert_non_null(strstr(e.msg, p->path));
-		}
+		unreadable.error = error;
+		assert_int_equal(db_open(path, &options, &db, &e), -EIO);
+		assert_non_null(strstr(e.msg, path));
 	}
-	unreadable.skipped = 0;
+	unreadable.left = 0;
+}
+
+/* SQLite reports an unreadable page of the log as SQLITE_CORRUPT. The check reports those of the
+ * database, except the first, which is also read before. */
+static void read_errors(void **state)
+{
+	static const int errors[] = { EIO, EUCLEAN }; /* EUCLEAN: the file system is damaged */
+	struct db_fixture *p = *state;
+	autofree char *log = str_printf("%s-wal", p->path);
+	struct db *db;
+
+	db = open_db(state, &options_v1);
+	commit_many(db, 20);
+	db_close(db);
+	set_pread((sqlite3_syscall_ptr)fail_pread);
+	for (size_t i = 0; i < ARRAY_SIZE(errors); i++)
+		try_pages(p->path, p->path, errors[i]);
+	kill_writer(state); /* leaves a log */
+	for (size_t i = 0; i < ARRAY_SIZE(errors); i++)
+		try_pages(p->path, log, errors[i]);
+	unreadable.first = 0;
 	unreadable.left = 1; /* it passes, so the second attempt succeeds */
 	db = open_db(state, &options_v1);
 	assert_int_equal(unreadable.left, 0);

@@ -216,6 +216,31 @@ def test_a_reload_applies_changes_and_logs_keys_that_need_a_restart(make):
     assert "key=listen" not in d.log() and "key=root" not in d.log()
 
 
+# another value for each key that is not a flag of the daemon under test
+OTHER_VALUES = {
+    "socket-owner": "root", "netns-dir": "/x", "cni-conf-template": "/x", "network-timeout": 1,
+    "default-network": "true", "gc-networks": "[a]", "runtime-handler": "[a=/x]",
+    "default-sysctls": "[net.ipv4.ip_forward=1]", "registry-mirror": "[a.example=https://b.example]",
+    "plain-http": "[a.example]", "auth-file": "/x", "certs-dir": "/x", "fetch-uid": 4711,
+    "decompression-limit": 1 << 30, "disk-reserve": 1, "pull-timeout": 1, "keep-blobs": "true",
+    "pinned-images": "[a]", "cgroup-driver": "cgroupfs", "stream-address": "127.0.0.1:1",
+    "metrics-address": "unix:/x", "long-calls": 3, "pulls-per-registry": 1, "drain-timeout": 1,
+    "log-level": "debug", "log-format": "text"}
+
+
+def test_the_manual_page_lists_the_keys_that_a_reload_applies(make):
+    d = make().start()
+    flags = {word[2:] for word in map(str, d.command) if word.startswith("--")} - {"config"}
+    assert {*OTHER_VALUES, *flags} == set(re.findall(r"^([a-z-]+):", run("--print-config")[1], re.M))
+    d.config.write_text("".join("%s: %s\n" % pair for pair in OTHER_VALUES.items()))
+    d.signal(signal.SIGHUP)
+    d.logged("configuration reloaded")
+    ignored = re.findall(r"changed key takes effect after a restart key=(\S+)", d.log())
+    page = (SOURCE / "man/hawser-cri.8").read_text()
+    listed = page.partition("Reload the configuration.")[2].partition("take effect at once.")[0]
+    assert sorted(re.findall(r"^\.Cm ([a-z-]+)", listed, re.M)) == sorted({*OTHER_VALUES} - {*ignored})
+
+
 def test_reload_of_an_invalid_file_changes_nothing(make):
     d = make(config="log-level: debug\n").start()
     d.config.write_text("log-level: error\nnonsense: 1\n")

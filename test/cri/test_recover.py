@@ -152,7 +152,8 @@ def test_a_pull_before_the_recovery_fetches_no_layer_that_exists(node, app, serv
     assert answer["needed"] and names(node) == [server.host + "/app:other"]
 
 
-def test_what_cannot_be_recovered_is_kept_listed_and_logged(node, app, server):
+@pytest.mark.parametrize("repair", [False, True], ids=["pull", "verify --repair"])
+def test_what_cannot_be_recovered_is_kept_listed_and_logged(repair, node, app, server):
     def lose_files(root):
         shutil.rmtree(node.layer("lower"))
         (node.layer("upper") / "layer").write_text("{}")
@@ -165,5 +166,9 @@ def test_what_cannot_be_recovered_is_kept_listed_and_logged(node, app, server):
     (kept,) = (node.root / "unrecovered").iterdir()
     assert (kept / "root/upper").read_bytes() == b"upper"
     node.daemon.logged("image could not be recovered: pull it again")
-    node.pull(name)
+    if repair:
+        states = node.verify("--repair")
+        assert states[app.diff_ids[0]] == states[app.diff_ids[1]] == "REPAIRED"
+    else:
+        node.pull(name)
     assert len(names(node)) == 2 and set(node.verify().values()) == {"GOOD"}

@@ -96,7 +96,7 @@ def test_a_redirect_from_a_remote_server_to_a_near_address_is_refused(url, remot
         server.add(image)
     redirect(remote, image, with_ports(url, servers) + "/x/blobs/{name}?sign=secret")
     text = fails(puller, remote.host, errno.EPERM, "refusing redirect to %s: http://" % REFUSED[url])
-    assert "secret" not in text and not any(server.requests for server in servers.values())
+    assert "secret" not in text and not any(server.connections for server in servers.values())
 
 
 @pytest.mark.parametrize("url", REFUSED)
@@ -105,7 +105,7 @@ def test_a_near_token_server_of_a_remote_registry_is_refused(url, remote, server
     remote.before = lambda h: remote.respond(h, 401, headers={
         "WWW-Authenticate": 'Bearer realm="%s/token"' % with_ports(url, servers)})
     fails(puller, remote.host, errno.EPERM, "refusing redirect to %s: " % REFUSED[url], username="me", password="word")
-    assert not any(server.requests for server in servers.values())
+    assert not any(server.connections for server in servers.values())
 
 
 @pytest.mark.parametrize("host", ["10.99.0.1:{node}", "10.99.0.3:{node2}", "mine.example:{node}", "169.254.169.254:{link}",
@@ -176,6 +176,14 @@ def test_a_redirect_to_a_near_address_is_refused_behind_a_proxy(url, proxy, pull
     assert not proxy.requests_for("/x/")
 
 
+def test_a_near_token_server_is_refused_behind_a_proxy(proxy, puller):
+    proxy.before = lambda h: proxy.respond(h, 401, headers={
+        "WWW-Authenticate": 'Bearer realm="http://169.254.169.254:1/token"'})
+    fails(puller, "registry.example", errno.EPERM, "refusing redirect to link-local address",
+          plain_http=["registry.example"])
+    assert not proxy.requests_for("token")
+
+
 def test_redirects_are_followed_behind_a_proxy(proxy, puller):
     image = Image([member("f", data=os.urandom(50_000)) + END], packed=bytes)
     redirect(proxy, image, "http://store.example/x/blobs/{name}")
@@ -218,16 +226,31 @@ def test_a_redirect_to_an_invalid_url_is_refused(url, error, server, puller):
     fails(puller, server.host, errno.EPERM, error)
 
 
-def test_a_redirect_from_https_to_http_is_refused(server, puller, tmp_path):
+@pytest.fixture
+def secure(tmp_path):
+    """A server with TLS, and what a job needs to trust it."""
     authority = make_authority(tmp_path / "ca")
-    secure = Server(tls=tls_context(authority))
-    certs = tmp_path / "certs.d" / secure.host
+    s = Server(tls=tls_context(authority))
+    certs = tmp_path / "certs.d" / s.host
     certs.mkdir(parents=True)
     (certs / "ca.crt").write_bytes((authority / "ca.crt").read_bytes())
-    redirect(secure, Image(), server.url + "/blobs/{name}")
-    fails(puller, secure.host, errno.EPERM, "refusing redirect from https to http", certs_dir=str(tmp_path / "certs.d"))
-    secure.close()
-    assert not server.requests
+    yield s, {"certs_dir": str(tmp_path / "certs.d")}
+    s.close()
+
+
+def test_a_redirect_from_https_to_http_is_refused(server, puller, secure):
+    registry, trust = secure
+    redirect(registry, Image(), server.url + "/blobs/{name}")
+    fails(puller, registry.host, errno.EPERM, "refusing redirect from https to http", **trust)
+    assert not server.connections
+
+
+def test_a_token_server_without_tls_is_refused_for_a_registry_with_tls(server, puller, secure):
+    registry, trust = secure
+    registry.before = lambda h: registry.respond(h, 401, headers={
+        "WWW-Authenticate": 'Bearer realm="%s/token"' % server.url})
+    fails(puller, registry.host, errno.EPERM, "refusing redirect from https to http", username="me", password="word", **trust)
+    assert not server.connections
 
 
 def test_a_loop_of_redirects_fails(server, puller):

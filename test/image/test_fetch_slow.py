@@ -20,7 +20,7 @@ HOUR = 3600
 
 
 class SlowBlobs:
-    """Makes a server send its blobs slowly, after the first `fast` bytes."""
+    """Makes a server send its blobs slowly, after the first `fast` bytes. `claim` is the size that it reports."""
 
     def __init__(self, server, bytes_per_second, fast=0, claim=None, what="/blobs/"):
         self.stop = threading.Event()
@@ -34,14 +34,15 @@ class SlowBlobs:
         data = self.server.blobs[name] if name in self.server.blobs else self.server.manifests[name][1]
         if len(data) < 1000:  # the configuration
             return False
-        first, last = 0, len(data) - 1
+        first, last, total = 0, len(data) - 1, self.claim or len(data)
         if handler.headers.get("Range") and self.server.ranges:
             first, last = (int(n or last) for n in handler.headers["Range"].removeprefix("bytes=").split("-"))
             handler.send_response(206)
-            handler.send_header("Content-Range", "bytes %d-%d/%d" % (first, last, len(data)))
+            handler.send_header("Content-Range", "bytes %d-%d/%d" % (first, last, total))
+            handler.send_header("Content-Length", str(last + 1 - first))
         else:
             handler.send_response(200)
-        handler.send_header("Content-Length", str(last + 1 - first if self.claim is None else self.claim))
+            handler.send_header("Content-Length", str(total))
         handler.end_headers()
         at = first
         while at <= last and not self.stop.is_set():
@@ -78,25 +79,31 @@ def test_a_layer_at_500_bytes_per_second_is_given_up(server, slow, puller):
     assert "expected at least 1024 bytes per second" in text and len(server.requests_for(digest(image.packed[0]))) == 1
 
 
-def test_a_layer_that_would_take_longer_than_an_hour_is_given_up(server, slow, puller):
-    size = 100_000_000
+SIZE = 100_000_000
+
+
+@pytest.fixture
+def large(server):
+    """An image on the server, with a layer that has SIZE bytes according to its manifest."""
     image = image_of(100_000)
-    layer = image.document["layers"][0]
-    layer["size"] = size
+    image.document["layers"][0]["size"] = SIZE
     image.manifest = to_json(image.document)
     server.add(image)
+    return image
+
+
+def test_a_layer_that_would_take_longer_than_an_hour_is_given_up(server, large, slow, puller):
     server.ranges = False
-    slow(10_000, claim=size)
+    slow(10_000, claim=SIZE)
     text = fails(puller, server.host, errno.ETIMEDOUT, "transfer too slow: ", slow_ms=1000, part=16 << 20)
-    assert 0.9 * size / HOUR < int(re.search(r"at least (\d+) bytes per second", text)[1]) <= size / HOUR
+    assert 0.9 * SIZE / HOUR < int(re.search(r"at least (\d+) bytes per second", text)[1]) <= SIZE / HOUR
 
 
-def test_a_layer_that_becomes_slow_after_its_start_is_given_up(server, slow, puller):
-    """Its parts are fetched in parallel, and none of them is complete in time."""
-    image = image_of(100_000)
-    server.add(image)
-    slow(300, fast=2000)
-    fails(puller, server.host, errno.ETIMEDOUT, "transfer too slow: ", slow_ms=1000, part=20_000)
+def test_a_layer_that_becomes_slow_after_its_start_is_given_up(server, large, slow, puller):
+    """The first part arrives at once. The next ones are fetched in parallel, and none of them is complete in time."""
+    slow(1000, fast=20_000, claim=SIZE)
+    fails(puller, server.host, errno.ETIMEDOUT, "transfer too slow: ", slow_ms=3000, part=20_000)
+    assert len(server.requests_for(digest(large.packed[0]))) > 1
 
 
 def test_a_manifest_at_500_bytes_per_second_is_given_up(server, slow, puller):

@@ -281,10 +281,11 @@ def syncs_of_pulls(root, host, *tags):
 
 def test_a_pull_syncs_no_more_than_is_needed(root, registry):
     layers = [member(name, data=name.encode()) + END for name in ("lower", "upper")]
-    config = {**json.loads(Image(layers).config), "author": "me"}
+    document = {**json.loads(Image(layers).config), "author": "me"}
     registry.add(Image(layers), "new")
     registry.add(Image(layers), "name")
-    registry.add(Image(layers, config=json.dumps(config).encode()), "config")
+    other = Image(layers, config=json.dumps(document).encode())
+    registry.add(other, "config")
     # after the first pull the log of the database exists
     _, new, name, config, again = syncs_of_pulls(root, registry.host, "latest", "new", "name", "config", "new")
     rows = ("fdatasync", "images.db-wal")
@@ -293,3 +294,8 @@ def test_a_pull_syncs_no_more_than_is_needed(root, registry):
     # without new layers, nothing is synced that other programs write: three files, their directory, images/
     assert config == [("fsync", "tmp")] * 4 + [rows, ("fsync", "images")]
     assert again == []
+    # a name moves: the files of the image that loses it need not be synced
+    registry.add(other, "more")
+    registry.add(other, "name")
+    _, moved = syncs_of_pulls(root, registry.host, "more", "name")
+    assert moved == name

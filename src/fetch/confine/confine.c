@@ -26,6 +26,8 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <linux/sockios.h>
+#include <sched.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/ioctl.h>
@@ -73,10 +75,10 @@ static const int supervisor_calls[] = {
 #endif
 };
 
-/* For fetching: threads, and messages on the open socket. */
+/* For fetching: threads, which limit_clone() lets it create, and messages on the open socket. */
 #define THREAD_CALLS                                                                               \
-	SYS_clone, SYS_clone3, SYS_set_robust_list, SYS_rseq, SYS_sendmsg, SYS_recvmsg,            \
-		SYS_prlimit64, SYS_sched_yield, SYS_sched_getaffinity, SYS_clock_nanosleep
+	SYS_set_robust_list, SYS_rseq, SYS_sendmsg, SYS_recvmsg, SYS_sched_yield,                  \
+		SYS_sched_getaffinity, SYS_clock_nanosleep
 
 static const int reader_calls[] = { THREAD_CALLS };
 
@@ -107,9 +109,18 @@ struct limited_call {
 	int error; /* for other values */
 };
 
+/* The limits of this process only, not those of other pulls, which have the same user ID. */
+#define LIMIT_OWN                                                                                  \
+	{                                                                                          \
+		SYS_prlimit64, 0, { 0 }, 1, EPERM                                                  \
+	}
+
+static const struct limited_call reader_limited[] = { LIMIT_OWN };
+
 /* AF_UNIX and AF_NETLINK: NSS modules. Other families would be a way to other parts of the kernel,
  * and AF_VSOCK to the hypervisor. */
 static const struct limited_call client_limited[] = {
+	LIMIT_OWN,
 	{ SYS_socket, 0, { AF_INET, AF_INET6, AF_UNIX, AF_NETLINK }, 4, EAFNOSUPPORT },
 	{ SYS_ioctl, 1, { FIONREAD, FIONBIO }, 2, ENOTTY },
 };
@@ -217,18 +228,23 @@ static const struct role {
 	struct calls calls;    /* in addition to common_calls */
 	const struct limited_call *limited;
 	size_t n_limited;
+	bool threads;		  /* can create threads, but no processes */
 	const char *const *files; /* the only files that can be opened; NULL: any */
 	size_t n_files;
 } roles[] = {
 	[CONFINE_CLIENT] = { .calls = CALLS(client_calls),
 			     .limited = client_limited,
 			     .n_limited = ARRAY_SIZE(client_limited),
+			     .threads = true,
 			     .files = client_files,
 			     .n_files = ARRAY_SIZE(client_files) },
 	/* SYS_CHROOT and those of CAPS_UNPACK are passed on to unpackers; KILL ends the fetcher */
 	[CONFINE_SUPERVISOR] = { .capabilities = CAPS_UNPACK | CAP(SYS_CHROOT) | CAP(KILL),
 				 .calls = CALLS(supervisor_calls) },
-	[CONFINE_READER] = { .calls = CALLS(reader_calls) },
+	[CONFINE_READER] = { .calls = CALLS(reader_calls),
+			     .limited = reader_limited,
+			     .n_limited = ARRAY_SIZE(reader_limited),
+			     .threads = true },
 	[CONFINE_UNPACKER] = { .capabilities = CAPS_UNPACK,
 			       .mount = MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC,
 			       .calls = CALLS(unpack_calls) },
@@ -242,6 +258,7 @@ static const struct role {
 #define CALLS_MAX   128 /* of a role, common_calls included */
 #define LIMITED_MAX 4	/* of a role, in addition to those in limit_signals() */
 #define LIMITED_LEN (2 + 2 * VALUES_MAX + 1) /* instructions for a limited call */
+#define CLONE_LEN   5			     /* instructions of limit_clone() */
 
 /* ---- root ------------------------------------------------------------------ */
 
@@ -297,7 +314,7 @@ static int drop_capabilities(uint64_t kept, struct hw_err *e)
 #define RETURN(value)  (struct sock_filter) BPF_STMT(BPF_RET | BPF_K, value)
 
 struct filter {
-	struct sock_filter program[5 + 2 * CALLS_MAX + (LIMITED_MAX + 2) * LIMITED_LEN];
+	struct sock_filter program[5 + 2 * CALLS_MAX + (LIMITED_MAX + 2) * LIMITED_LEN + CLONE_LEN];
 	unsigned short n;
 };
 
@@ -326,6 +343,19 @@ static void limit_call(struct filter *f, const struct limited_call *l)
 		f->program[f->n++] = RETURN(SECCOMP_RET_ALLOW);
 	}
 	f->program[f->n++] = RETURN(SECCOMP_RET_ERRNO | (uint32_t)l->error);
+}
+
+/* A process of its own would outlive the pull. clone3() fails with ENOSYS, because its flags are in
+ * memory; the C library then uses clone(). */
+static void limit_clone(struct filter *f)
+{
+	f->program[f->n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0,
+							  CLONE_LEN - 1);
+	f->program[f->n++] = LOAD_ARGUMENT(0);
+	f->program[f->n++] =
+		(struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, CLONE_THREAD, 0, 1);
+	f->program[f->n++] = RETURN(SECCOMP_RET_ALLOW);
+	f->program[f->n++] = RETURN(SECCOMP_RET_ERRNO | EPERM);
 }
 
 /* Signals only to this process: no capability is needed to send one to a process of the same user. With
@@ -361,6 +391,8 @@ static int set_seccomp_filter(const struct role *role, struct hw_err *e)
 	allow_calls(&f, &role->calls);
 	for (size_t i = 0; i < role->n_limited; i++)
 		limit_call(&f, &role->limited[i]);
+	if (role->threads)
+		limit_clone(&f);
 	limit_signals(&f);
 	f.program[f.n++] = RETURN(SECCOMP_RET_ERRNO | ENOSYS);
 	fprog.len = f.n;

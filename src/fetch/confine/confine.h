@@ -5,6 +5,7 @@
  * What:  limits what an attacker gains from a bug in the code that parses the input: files,
  *        capabilities and system calls, by the role of the process. SECURITY.md has the
  *        table of all processes with their rights.
+ *        Only the supervisor can create processes.
  * Rules: the confinement cannot be undone, and applies to the whole process, which must have one
  *        thread. Code that reads files of the host, such as OpenSSL's configuration, must do so
  *        before the call.

@@ -23,6 +23,7 @@
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -228,6 +229,35 @@ static int try_signals(int fd)
 	return fcntl(fd, F_SETOWN, parent) == 0 || fcntl(fd, F_SETSIG, SIGKILL) == 0 ? 7 : 0;
 }
 
+/* Return: 0 if the process can read and change its own limits only, or 8 or 9 */
+static int try_limits(void)
+{
+	struct rlimit own;
+
+	if (getrlimit(RLIMIT_CORE, &own) < 0 || setrlimit(RLIMIT_CORE, &own) < 0)
+		return 8;
+	return prlimit(parent, RLIMIT_CORE, NULL, &own) == 0 || errno != EPERM ? 9 : 0;
+}
+
+static void *run_thread(void *arg)
+{
+	return arg;
+}
+
+/* Return: 0 if the process can create threads only, or 4 or 14 */
+static int try_threads(void)
+{
+	pthread_t thread;
+	pid_t pid;
+
+	if (pthread_create(&thread, NULL, run_thread, NULL) != 0 || pthread_join(thread, NULL) != 0)
+		return 4;
+	pid = fork();
+	if (pid == 0)
+		_exit(0);
+	return pid > 0 || errno != EPERM ? 14 : 0;
+}
+
 static int try_calls(int root)
 {
 	int r = try_forbidden(ARRAY_SIZE(forbidden));
@@ -256,17 +286,12 @@ static ssize_t send_byte(int fd)
 	return sendmsg(fd, &(struct msghdr){ .msg_iov = &iov, .msg_iovlen = 1 }, MSG_NOSIGNAL);
 }
 
-static void *run_thread(void *arg)
-{
-	return arg;
-}
-
 static int try_reader(void)
 {
 	int pair[2], file = open("/etc/passwd", O_RDONLY | O_CLOEXEC);
 	struct hw_err e;
-	pthread_t thread;
 	char byte;
+	int r;
 
 	if (file < 0 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return 1;
@@ -275,11 +300,12 @@ static int try_reader(void)
 	if (pread(file, &byte, 1, 0) != 1 || send_byte(pair[0]) != 1 ||
 	    read(pair[1], &byte, 1) != 1)
 		return 3;
-	if (pthread_create(&thread, NULL, run_thread, NULL) != 0 || pthread_join(thread, NULL) != 0)
-		return 4;
 	if (open("/etc/passwd", O_RDONLY | O_CLOEXEC) >= 0 || errno != ENOSYS)
 		return 5;
-	return try_forbidden(ARRAY_SIZE(forbidden));
+	r = try_limits();
+	if (r == 0)
+		r = try_threads();
+	return r != 0 ? r : try_forbidden(ARRAY_SIZE(forbidden));
 }
 
 /* Return: exit status of body() in a process of its own */
@@ -379,6 +405,10 @@ static int try_client_calls(void)
 	if (become_client() < 0)
 		return 1;
 	r = try_signals(STDERR_FILENO);
+	if (r == 0)
+		r = try_limits();
+	if (r == 0)
+		r = try_threads();
 	return r != 0 ? r : try_forbidden(FORBIDDEN_TO_CLIENTS);
 }
 
@@ -471,7 +501,8 @@ static int try_policy(void)
 					    "/usr/share/crypto-policies",
 					    "/usr/share/crypto-policies/DEFAULT" };
 	static const char *const files[] = { "/etc/pki/tls/openssl.cnf",
-					     "/usr/share/crypto-policies/DEFAULT/openssl.txt" };
+					     "/usr/share/crypto-policies/DEFAULT/openssl.txt",
+					     "/etc/crypto-policies/back-ends/opensslcnf.config" };
 	static const char policy[] = "/etc/crypto-policies/back-ends/openssl.config";
 
 	if (unshare(CLONE_NEWNS) < 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
@@ -486,8 +517,9 @@ static int try_policy(void)
 			return 3;
 	if (symlink(files[1], policy) < 0 || become_client() < 0)
 		return 4;
-	if (open(files[0], O_RDONLY | O_CLOEXEC) < 0)
-		return 5;
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
+		if (open(files[i], O_RDONLY | O_CLOEXEC) < 0)
+			return 5;
 	if (open(policy, O_RDONLY | O_CLOEXEC) < 0)
 		return 6;
 	/* the owner may do that, and it needs no permission to write */

@@ -121,6 +121,8 @@ static void test_message(void **state)
 		{ "https://me:secret@a/x@y", "https://a/x@y" },
 		{ "https://me:secret@word@a", "https://a" },
 		{ "me:secret@a/x", "a/x" },
+		{ "secret@[https://a/x", "[https://a/x" },
+		{ "[https://me:secret@a/x", "a/x" },
 		{ "x?token=secret//b", "x" },
 		{ "", "" },
 	};

@@ -14,7 +14,9 @@
 #include "base/ip.h"
 #include "base/str.h"
 
-#define TEXT_MAX 256 /* of a URL in a message */
+#define TEXT_MAX   256 /* of a URL in a message */
+#define SCHEME_MAX 16
+#define SCHEME	   "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-."
 
 static void url_free(CURLU *u)
 {
@@ -107,18 +109,19 @@ enum scope url_origin_scope(const struct url_origin *o)
 
 /* ---- redirects --------------------------------------------------------------- */
 
+/* Without a scheme, it is not known where user information ends. */
 char *url_for_message(const char *url)
 {
-	size_t scheme = strcspn(url, ":/?#"), len;
+	size_t scheme = strspn(url, SCHEME), len;
 	const char *server, *at;
 
-	scheme = str_starts(url + scheme, "://") ? scheme + 3 : 0;
+	scheme = scheme <= SCHEME_MAX && str_starts(url + scheme, "://") ? scheme + 3 : 0;
 	server = url + scheme;
-	at = memrchr(server, '@', strcspn(server, "/?#"));
+	at = memrchr(server, '@', strcspn(server, scheme > 0 ? "/?#" : "?#"));
 	server = at ? at + 1 : server;
 	len = strcspn(server, "?#");
-	return str_printf("%.*s%.*s", (int)(scheme < TEXT_MAX ? scheme : TEXT_MAX), url,
-			  (int)(len < TEXT_MAX ? len : TEXT_MAX), server);
+	return str_printf("%.*s%.*s", (int)scheme, url, (int)(len < TEXT_MAX ? len : TEXT_MAX),
+			  server);
 }
 
 int url_refuse_redirect(enum scope to, const char *url, struct hw_err *e)
