@@ -38,8 +38,16 @@ def in_cgroup(pid):
     raise AssertionError("process %d is in no cgroup" % pid)
 
 
+def is_alive(pid):
+    """A process that has ended may stay a zombie until its parent, such as process 1 of the host, has waited for it."""
+    try:
+        return pathlib.Path("/proc/%d/stat" % pid).read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
 def alive(pids):
-    return {p for p in pids if pathlib.Path("/proc/%d" % p).exists()}
+    return {p for p in pids if is_alive(p)}
 
 
 # ---- signals and grace -----------------------------------------------------------------------------
