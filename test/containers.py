@@ -137,14 +137,20 @@ class ContainerClient(Client):
 
 # ---- logs ------------------------------------------------------------------------------------------
 
-LINE = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}(?:Z|[+-]\d\d:\d\d)) (stdout|stderr) ([FP]) (.*)")
+LINE = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)) (stdout|stderr) ([FP]) (.*)")
 
 
 def read_log(path):
     """The lines of a log in the format of CRI: time, stream, tag (F: full line, P: part of a line), text. A line that
-    is being written is left out."""
+    is being written is left out. containerd writes no zeros at the end of a time."""
     with open(path, newline="\n", errors="surrogateescape") as log:
-        return [LINE.fullmatch(line.rstrip("\n")).groups() for line in log if line.endswith("\n")]
+        return [parse_line(line[:-1]) for line in log if line.endswith("\n")]
+
+
+def parse_line(line):
+    found = LINE.fullmatch(line)
+    assert found, "not in the log format of CRI: %r" % line
+    return found.groups()
 
 
 # ---- the daemon ------------------------------------------------------------------------------------
