@@ -85,6 +85,8 @@ static const struct hint {
 	{ ERROR_CALL, STATUS_NOT_FOUND, NULL,
 	  "run \"hawser pods\" and \"hawser ps -a\" for lists of pods and containers",
 	  "pod or container \"" },
+	{ ERROR_CALL, STATUS_NOT_FOUND, NULL, "run \"hawser pods\" for a list of pods",
+	  ": pod \"" }, /* of POD/NAME */
 	{ ERROR_CALL, STATUS_NOT_FOUND, NULL, "run \"hawser ps -a\" for a list of containers",
 	  "container \"" },
 	{ ERROR_CALL, STATUS_NOT_FOUND, NULL, "run \"hawser pods\" for a list of pods", "pod \"" },
