@@ -82,6 +82,14 @@ def test_tail_counts_lines_not_parts(log, tail, expected):
     assert log.run("--tail", tail) == (0, expected, "")
 
 
+@pytest.mark.parametrize("tail, expected, errors", [("1", "d\n", ""), ("2", "d\n", "12\n"), ("3", "bc\nd\n", "12\n"),
+                                                    ("4", "a\nbc\nd\n", "12\n")])
+def test_tail_prints_whole_lines_although_those_of_the_other_stream_are_between_their_parts(log, tail, expected, errors):
+    log.write(("stdout", "F", "a"), ("stdout", "P", "b"), ("stderr", "P", "1"), ("stdout", "F", "c"), ("stdout", "P", "d"),
+              ("stderr", "F", "2"), ("stdout", "F", ""))
+    assert log.run("--tail", tail) == (0, expected, errors)
+
+
 def test_malformed_lines_are_left_out_and_reported(log):
     log.write(*lines("one"), raw="bogus\n\0\0\0\n")
     log.write(*lines("two"), raw="an incomplete line")
@@ -188,7 +196,8 @@ def test_the_log_of_a_real_container_is_printed(node):
     node.cri.run_to_end(pod, ["/bin/sh", "-c", script], name="web")
     status, text, errors = node.hawser("logs", "web")
     assert (status, errors) == (0, "err\n") and text == "out\n%s\nend" % ("x" * 100000)
-    text = node.run("logs", "--tail", "2", "--timestamps", "shop/web")
+    node.cri.run_to_end(pod, ["/bin/sh", "-c", script.replace("echo err >&2; ", "")], name="one")
+    text = node.run("logs", "--tail", "2", "--timestamps", "shop/one")
     assert re.fullmatch(r"\S+T\S+ x{100000}\n\S+T\S+ end", text)
 
 

@@ -37,10 +37,15 @@ static int flush(struct log_output *log, struct hw_err *e)
 static int print_entry(struct log_output *log, const struct log_entry *entry, struct hw_err *e)
 {
 	bool *in_line = &log->in_line[entry->is_stderr];
+	bool *skip_line = &log->skip_line[entry->is_stderr];
 	int r;
 
-	if (log->skip) {
-		log->skip -= !entry->is_part;
+	if (!*in_line) {
+		*skip_line = log->skip > 0;
+		log->skip -= *skip_line;
+	}
+	if (*skip_line) {
+		*in_line = entry->is_part;
 		return 0;
 	}
 	if (log->out_is_stderr != entry->is_stderr || log->out.len >= BLOCK) {
@@ -62,9 +67,11 @@ static int print_entry(struct log_output *log, const struct log_entry *entry, st
 
 static int count_entry(struct log_output *log, const struct log_entry *entry, struct hw_err *e)
 {
+	bool *in_line = &log->in_line[entry->is_stderr];
+
 	(void)e;
-	log->lines += !entry->is_part;
-	log->in_line[0] = entry->is_part;
+	log->lines += !*in_line;
+	*in_line = entry->is_part;
 	return 0;
 }
 
@@ -214,18 +221,18 @@ static void watch_directory(struct log_output *log)
 	}
 }
 
-/* Counts the lines, so that all but the last .tail can be skipped. */
+/* Counts the lines, so that all but the last .tail can be skipped. The parts of a line may be between those of a
+ * line of the other stream, so lines are in the order of their first parts. */
 static int find_tail(struct log_output *log, struct hw_err *e)
 {
-	size_t lines;
+	size_t tail = (size_t)log->tail;
 	int r;
 
 	r = read_entries(log, count_entry, e);
 	if (r < 0)
 		return r;
-	lines = log->lines + log->in_line[0]; /* the last one may be incomplete */
-	log->skip = lines > (size_t)log->tail ? lines - (size_t)log->tail : 0;
-	log->in_line[0] = false;
+	log->skip = log->lines > tail ? log->lines - tail : 0;
+	log->in_line[0] = log->in_line[1] = false;
 	log->malformed = 0;
 	log->offset = 0;
 	log->in.len = 0;

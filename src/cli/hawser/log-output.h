@@ -34,14 +34,15 @@ struct log_output {
 	bool timestamps; /* print the time before each line */
 
 	char *path;
-	int fd;		  /* -1: the file does not exist yet */
-	int changes;	  /* inotify, or -1 */
-	off_t offset;	  /* of the next byte to read */
-	struct buf in;	  /* an incomplete line */
-	size_t skip;	  /* lines that are not printed */
-	size_t lines;	  /* lines that were read */
-	size_t malformed; /* of them */
-	bool in_line[2];  /* the last entry of standard output, standard error was a part */
+	int fd;		   /* -1: the file does not exist yet */
+	int changes;	   /* inotify, or -1 */
+	off_t offset;	   /* of the next byte to read */
+	struct buf in;	   /* an incomplete line */
+	size_t skip;	   /* lines that are not printed */
+	size_t lines;	   /* lines that were read */
+	size_t malformed;  /* of them */
+	bool in_line[2];   /* the last entry of standard output, standard error was a part */
+	bool skip_line[2]; /* and its line is not printed */
 	struct buf out;
 	bool out_is_stderr;
 };
