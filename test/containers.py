@@ -6,6 +6,7 @@ What:  class ContainerDaemon: a PodDaemon with the image of test/runtimes/busybo
        calls for containers. The fixture containers creates such daemons; after each test it removes all pods, and
        then nothing may be left of their containers: no process, cgroup, mount, file or row.
 """
+import pathlib
 import re
 
 import pytest
@@ -133,6 +134,16 @@ class ContainerClient(Client):
     def wait_for_exit(self, container):
         wait_until(lambda: self.container(container).state == EXITED, lambda: self.container(container))
         return self.container(container)
+
+
+# ---- processes -------------------------------------------------------------------------------------
+
+def has_ended(pid):
+    """A process may stay a zombie until its parent, such as process 1 of the host, has waited for it."""
+    try:
+        return pathlib.Path("/proc/%d/stat" % pid).read_text().rpartition(")")[2].split()[0] in "ZX"
+    except OSError:
+        return True
 
 
 # ---- logs ------------------------------------------------------------------------------------------

@@ -51,9 +51,10 @@ static int adopt(struct container *c, struct hw_err *e)
 		log_event(LOG_WARN, "commands of an earlier daemon not ended", "container", c->o.id,
 			  "error", e->msg, NULL);
 	r = monitor_adopt(bundle, &m, e);
-	if (r < 0)
+	if (r < 0 && r != -EBUSY)
 		return r;
-	if (r == 0) {
+	/* -EBUSY: a container that was not started has the lock, too, and its conmon was killed */
+	if (r <= 0) {
 		exits_collect(c);
 		return 0;
 	}

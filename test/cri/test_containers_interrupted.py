@@ -2,11 +2,15 @@
 """
 test/cri/test_containers_interrupted.py - operations on containers that a kill of hawser-cri interrupts
 """
+import os
+import signal
+
 import pytest
 
 pytest.importorskip("grpc", reason="python3-grpcio is not installed")
 pytest.importorskip("google.protobuf", reason="python3-protobuf is not installed")
-from containers import CREATED, EXITED, RUNNING, containers  # noqa: F401, a fixture
+from containers import CREATED, EXITED, RUNNING, containers, has_ended  # noqa: F401, containers is a fixture
+from poddaemon import refused
 from slowcrun import Crun
 from waiting import wait_until
 
@@ -47,3 +51,19 @@ def test_a_stop_also_ends_a_container_whose_start_was_interrupted(daemon, crun):
     crun.go_on("start")
     stop.result()
     assert daemon.cri.container(container).state == EXITED
+
+
+@pytest.mark.parametrize("start", [False, True])
+def test_a_container_whose_monitor_was_killed_meanwhile_has_ended(containers, start):
+    d = containers()
+    container = d.cri.create(d.cri.pod())
+    if start:
+        d.cri.start_container(container)
+    main, monitor = d.main(container), d.monitor(container)
+    d.kill()
+    os.kill(monitor, signal.SIGKILL)
+    d.start()
+    status = d.cri.container(container)
+    assert (status.state, status.exit_code, status.reason) == (EXITED, 255, "Error") and "monitor" in status.message
+    assert refused(d.cri.start_container, container)[0] == "FAILED_PRECONDITION"
+    wait_until(lambda: has_ended(main))

@@ -12,7 +12,8 @@ import pytest
 
 pytest.importorskip("grpc", reason="python3-grpcio is not installed")
 pytest.importorskip("google.protobuf", reason="python3-protobuf is not installed")
-from containers import CONTAINER, EXITED, FOREVER, IDLE, NODE, POD, RUNNING, containers  # noqa: F401, a fixture
+from containers import (CONTAINER, EXITED, FOREVER, IDLE, NODE, POD, RUNNING, containers,  # noqa: F401, a fixture
+                        has_ended)
 from poddaemon import refused
 from waiting import wait_until
 
@@ -38,16 +39,8 @@ def in_cgroup(pid):
     raise AssertionError("process %d is in no cgroup" % pid)
 
 
-def is_alive(pid):
-    """A process that has ended may stay a zombie until its parent, such as process 1 of the host, has waited for it."""
-    try:
-        return pathlib.Path("/proc/%d/stat" % pid).read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
-
-
 def alive(pids):
-    return {p for p in pids if is_alive(p)}
+    return {p for p in pids if not has_ended(p)}
 
 
 # ---- signals and grace -----------------------------------------------------------------------------
