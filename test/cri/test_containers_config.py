@@ -142,6 +142,39 @@ def test_requests_without_a_config_are_refused(containers):
         "NOT_FOUND", 'config.image: no image "hawser.test/missing:1" on this node')
 
 
+CONTEXT = "linux.security_context."
+
+
+@pytest.mark.parametrize("request_,error", [
+    ({"run_as_username": "www"}, CONTEXT + "run_as_username is not supported yet"),
+    ({"seccomp": {"profile_type": 2, "localhost_ref": "/x.json"}}, CONTEXT + "seccomp: profiles are not supported yet"),
+    ({"seccomp": {"profile_type": 2}}, CONTEXT + "seccomp.localhost_ref is missing"),
+    ({"seccomp": {"profile_type": 7}}, CONTEXT + "seccomp.profile_type: unknown value 7"),
+    ({"apparmor": {"profile_type": 7}}, CONTEXT + "apparmor.profile_type: unknown value 7"),
+    *[({"selinux_options": {part: "x"}}, CONTEXT + "selinux_options is not supported yet")
+      for part in ("user", "role", "type", "level")],
+    ({"mounts": [{"container_path": "/x", "image": {"image": IMAGE}, "readonly": True}]},
+     "mounts[0].image is not supported yet"),
+    ({"mounts": [{"container_path": "/x", "host_path": "/tmp", "uidMappings": [{"length": 1}]}]},
+     "mounts[0].uidMappings is not supported yet"),
+    ({"CDI_devices": [{"name": "vendor/class=x"}]}, "CDI_devices is not supported yet")])
+def test_what_cannot_be_honoured_is_refused_by_the_name_of_its_field(containers, request_, error):
+    d = containers()
+    pod = d.cri.pod()
+    assert refused(d.cri.create, pod, **request_) == ("INVALID_ARGUMENT", error)
+    assert d.cri.container_ids() == []
+
+
+def test_the_default_profile_of_seccomp_is_accepted_and_logged_as_not_applied(containers):
+    d = containers()
+    pod = d.cri.pod()
+    d.cri.create(pod, name="unconfined", seccomp={"profile_type": 1})
+    assert "not applied yet" not in d.log()
+    container = d.cri.run_container(pod, seccomp={})
+    assert "seccomp profile RuntimeDefault is not applied yet container=" + container in d.log()
+    assert proc_status(d.cri, pod, seccomp={}, name="other")["Seccomp"] == "0"
+
+
 # ---- namespaces ------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("network,ipc", [(POD, POD), (NODE, POD), (POD, NODE)])
