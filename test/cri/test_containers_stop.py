@@ -244,6 +244,22 @@ def duplicate_pidfd(process, target):
     raise AssertionError("no descriptor of process %d" % target)
 
 
+@pytest.mark.parametrize("how", ["stop", "stop the pod"])
+def test_a_container_whose_monitor_hangs_can_be_stopped_and_removed(containers, how):
+    d = containers()
+    pod = d.cri.pod()
+    container = d.cri.run_container(pod)
+    main, monitor = d.main(container), d.monitor(container)
+    os.kill(monitor, signal.SIGSTOP)
+    if how == "stop":
+        d.cri.stop_container(container, 0)
+    else:
+        d.cri.stop(pod)
+    status = d.cri.container(container)
+    assert (status.state, status.exit_code, status.message) == (EXITED, 255, "conmon has ended unexpectedly")
+    assert has_ended(main) and has_ended(monitor)
+
+
 def test_the_end_of_a_monitor_is_noticed_once_if_its_descriptor_has_a_duplicate(containers):
     d = containers()
     pod = d.cri.pod()
