@@ -142,39 +142,6 @@ def test_requests_without_a_config_are_refused(containers):
         "NOT_FOUND", 'config.image: no image "hawser.test/missing:1" on this node')
 
 
-CONTEXT = "linux.security_context."
-
-
-@pytest.mark.parametrize("request_,error", [
-    ({"run_as_username": "www"}, CONTEXT + "run_as_username is not supported yet"),
-    ({"seccomp": {"profile_type": 2, "localhost_ref": "/x.json"}}, CONTEXT + "seccomp: profiles are not supported yet"),
-    ({"seccomp": {"profile_type": 2}}, CONTEXT + "seccomp.localhost_ref is missing"),
-    ({"seccomp": {"profile_type": 7}}, CONTEXT + "seccomp.profile_type: unknown value 7"),
-    ({"apparmor": {"profile_type": 7}}, CONTEXT + "apparmor.profile_type: unknown value 7"),
-    *[({"selinux_options": {part: "x"}}, CONTEXT + "selinux_options is not supported yet")
-      for part in ("user", "role", "type", "level")],
-    ({"mounts": [{"container_path": "/x", "image": {"image": IMAGE}, "readonly": True}]},
-     "mounts[0].image is not supported yet"),
-    ({"mounts": [{"container_path": "/x", "host_path": "/tmp", "uidMappings": [{"length": 1}]}]},
-     "mounts[0].uidMappings is not supported yet"),
-    ({"CDI_devices": [{"name": "vendor/class=x"}]}, "CDI_devices is not supported yet")])
-def test_what_cannot_be_honoured_is_refused_by_the_name_of_its_field(containers, request_, error):
-    d = containers()
-    pod = d.cri.pod()
-    assert refused(d.cri.create, pod, **request_) == ("INVALID_ARGUMENT", error)
-    assert d.cri.container_ids() == []
-
-
-def test_the_default_profile_of_seccomp_is_accepted_and_logged_as_not_applied(containers):
-    d = containers()
-    pod = d.cri.pod()
-    d.cri.create(pod, name="unconfined", seccomp={"profile_type": 1})
-    assert "not applied yet" not in d.log()
-    container = d.cri.run_container(pod, seccomp={})
-    assert "seccomp profile RuntimeDefault is not applied yet container=" + container in d.log()
-    assert proc_status(d.cri, pod, seccomp={}, name="other")["Seccomp"] == "0"
-
-
 # ---- namespaces ------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("network,ipc", [(POD, POD), (NODE, POD), (POD, NODE)])
@@ -367,3 +334,41 @@ def test_a_readonly_root_file_system_cannot_be_written(containers):
         assert "Read-only file system" in d.cri.sh(container, "(echo x >>%s) 2>&1 || true" % file)
     assert d.cri.sh(container, "echo x >/dev/shm/x; cat /dev/shm/x; rm /dev/shm/x") == "x\n"
     assert d.cri.output(pod, "echo x >>/etc/hosts; touch /file; ls /file", name="rw") == ["/file"]
+
+
+CONTEXT = "linux.security_context."
+
+
+def test_the_default_seccomp_profile_is_accepted_and_logged_as_not_applied(containers):
+    d = containers()
+    container = d.cri.run_container(d.cri.pod(), seccomp={"profile_type": 0})
+    own = re.search("Seccomp_filters:.*\n", pathlib.Path("/proc/self/status").read_text())[0]
+    assert own in d.cri.sh(container, PROC_STATUS)
+    assert "seccomp profile RuntimeDefault is not applied yet container=" + container in d.log()
+
+
+@pytest.mark.parametrize("change,error", [
+    ({"seccomp": {"profile_type": 2, "localhost_ref": "/p.json"}}, CONTEXT + "seccomp: profiles are not supported yet"),
+    ({"seccomp": {"profile_type": 2}}, CONTEXT + "seccomp.localhost_ref is missing"),
+    ({"seccomp": {"profile_type": 7}}, CONTEXT + "seccomp.profile_type: unknown value 7"),
+    ({"apparmor": {"profile_type": 7}}, CONTEXT + "apparmor.profile_type: unknown value 7"),
+    *[({"selinux_options": {part: "x"}}, CONTEXT + "selinux_options is not supported yet")
+      for part in ("user", "role", "type", "level")],
+    ({"run_as_username": "www-data"}, CONTEXT + "run_as_username is not supported yet"),
+    ({"userns_options": {"mode": POD}},
+     CONTEXT + "namespace_options.userns_options: user namespaces are not supported yet"),
+    ({"CDI_devices": [{"name": "vendor.com/class=a"}]}, "CDI_devices is not supported yet"),
+    ({"mounts": [{"container_path": "/x", "image": {"image": IMAGE}, "readonly": True}]},
+     "mounts[0].image is not supported yet"),
+    ({"mounts": [{"container_path": "/x", "host_path": "/tmp", "uidMappings": [{"length": 1}]}]},
+     "mounts[0].uidMappings is not supported yet")])
+def test_what_is_not_supported_yet_is_refused_by_name(containers, change, error):
+    d = containers()
+    assert refused(d.cri.create, d.cri.pod(), **change) == ("INVALID_ARGUMENT", error)
+
+
+def test_a_user_name_of_an_image_is_refused(containers):
+    d = containers()
+    image = d.load("hawser.test/named:1", User="www-data")
+    assert refused(d.cri.create, d.cri.pod(), image=image) == (
+        "INVALID_ARGUMENT", 'user "www-data" of the image: names are not supported yet')
