@@ -51,7 +51,7 @@ nightly: deps ## everything in full, several hours: faults, sanitizers, an hour 
 bench: deps all ## measure hawser and its peers side by side
 	bench/run
 
-conformance: deps all ## test with upstream's cnitool and plugins, containerd, crictl, critest (needs Go)
+conformance: deps all ## test with upstream's cnitool and plugins, containerd, crictl, critest, kubelet (needs Go)
 	test/conformance/run $(BUILD)
 
 cross: ## compile everything for arm64 in a temporary Debian root

@@ -6,6 +6,7 @@ What:  class ContainerDaemon: a PodDaemon with the image of test/runtimes/busybo
        calls for containers. The fixture containers creates such daemons; after each test it removes all pods, and
        then nothing may be left of their containers: no process, cgroup, mount, file or row.
 """
+import pathlib
 import re
 
 import pytest
@@ -35,8 +36,8 @@ def security(pid=CONTAINER, **more):
 def container_config(command=FOREVER, name="main", attempt=0, image=IMAGE, resources=None, log_path=None, **more):
     """A ContainerConfig. The keys of security() and all other fields may be given."""
     keys = ("pid", "target_id", "privileged", "run_as_user", "run_as_group", "supplemental_groups", "capabilities",
-            "readonly_rootfs", "no_new_privs", "masked_paths", "readonly_paths", "seccomp", "userns_options",
-            "run_as_username")
+            "readonly_rootfs", "no_new_privs", "masked_paths", "readonly_paths", "seccomp", "apparmor", "selinux_options",
+            "userns_options", "run_as_username")
     linux = {"security_context": security(**{k: more.pop(k) for k in keys if k in more})}
     if resources is not None:
         linux["resources"] = resources
@@ -138,16 +139,32 @@ class ContainerClient(Client):
         return self.container(container)
 
 
+# ---- processes -------------------------------------------------------------------------------------
+
+def has_ended(pid):
+    """A process may stay a zombie until its parent, such as process 1 of the host, has waited for it."""
+    try:
+        return pathlib.Path("/proc/%d/stat" % pid).read_text().rpartition(")")[2].split()[0] in "ZX"
+    except OSError:
+        return True
+
+
 # ---- logs ------------------------------------------------------------------------------------------
 
-LINE = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}(?:Z|[+-]\d\d:\d\d)) (stdout|stderr) ([FP]) (.*)")
+LINE = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)) (stdout|stderr) ([FP]) (.*)")
 
 
 def read_log(path):
     """The lines of a log in the format of CRI: time, stream, tag (F: full line, P: part of a line), text. A line that
-    is being written is left out."""
+    is being written is left out. containerd writes no zeros at the end of a time."""
     with open(path, newline="\n", errors="surrogateescape") as log:
-        return [LINE.fullmatch(line.rstrip("\n")).groups() for line in log if line.endswith("\n")]
+        return [parse_line(line[:-1]) for line in log if line.endswith("\n")]
+
+
+def parse_line(line):
+    found = LINE.fullmatch(line)
+    assert found, "not in the log format of CRI: %r" % line
+    return found.groups()
 
 
 # ---- the daemon ------------------------------------------------------------------------------------

@@ -278,7 +278,8 @@ static int set_security(struct oci_spec *s, const struct container *c, struct hw
 			  "container", c->o.id, NULL);
 	if (security->has_apparmor && security->apparmor.type == PROFILE_LOCALHOST)
 		to.apparmor = security->apparmor.ref;
-	if (!str_empty(security->selinux_type) || !str_empty(security->selinux_level))
+	if (!str_empty(security->selinux_user) || !str_empty(security->selinux_role) ||
+	    !str_empty(security->selinux_type) || !str_empty(security->selinux_level))
 		return err_text(e, -EINVAL, SECURITY "selinux_options is not supported yet");
 	return spec_set_security(s, &to, e);
 }

@@ -126,24 +126,39 @@ static int fill(struct container *c, struct db_query *q, struct hw_err *e)
 	return r < 0 ? r : decode_groups(db_text(q, COLUMN_GROUPS), &c->groups, e);
 }
 
-/* A container whose row cannot be read, or whose pod is lost, is lost, too. */
-static void load_row(struct pods *p, struct db_query *q)
+/* Return: 0 with a container; or a negative errno */
+static int read_row(struct pods *p, struct db_query *q, struct pod *pod, struct container **ret,
+		    struct hw_err *e)
 {
 	AUTO(shared_unref) struct container_spec *spec = NULL;
 	AUTO(shared_unref) struct container *c = NULL;
-	AUTO(shared_unref) struct pod *pod = NULL;
-	struct hw_err e;
 	int r;
 
-	pod = object_get(&p->pods, db_text(q, COLUMN_POD));
-	if (pod && pod->spec)
-		r = container_spec_decode(db_text(q, COLUMN_SPEC), &spec, &e);
-	else
-		r = err_text(&e, -ENODATA, "its pod is not in the database");
-	c = container_new(p, db_text(q, COLUMN_ID), pod && pod->spec ? pod : NULL, spec);
+	if (!pod)
+		return err_text(e, -ENODATA, "its pod is not in the database");
+	r = container_spec_decode(db_text(q, COLUMN_SPEC), &spec, e);
+	if (r < 0)
+		return r;
+	c = container_new(p, db_text(q, COLUMN_ID), pod, spec);
+	r = fill(c, q, e);
 	if (r == 0)
-		r = fill(c, q, &e);
-	if (r < 0) {
+		*ret = take_ptr(c);
+	return r;
+}
+
+/* A container whose row cannot be read, or whose pod is lost, is lost, too. */
+static void load_row(struct pods *p, struct db_query *q)
+{
+	AUTO(shared_unref) struct container *c = NULL;
+	AUTO(shared_unref) struct pod *found = NULL;
+	struct pod *pod = NULL;
+	struct hw_err e;
+
+	found = object_get(&p->pods, db_text(q, COLUMN_POD));
+	if (found && found->spec)
+		pod = found;
+	if (read_row(p, q, pod, &c, &e) < 0) {
+		c = container_new(p, db_text(q, COLUMN_ID), pod, NULL);
 		log_event(LOG_ERROR, "row of a container cannot be used; the container is kept",
 			  "container", c->o.id, "error", e.msg, NULL);
 		c->status.state = CONTAINER_LOST;

@@ -24,6 +24,8 @@
 
 #define KILL_MS	  30000 /* for the end of processes after SIGKILL */
 #define DELETE_MS 60000 /* for crun and conmon */
+#define EXIT_MS                                                                                    \
+	10000 /* for conmon, after the last process has ended: it may have to write output */
 
 /* ---- kill --------------------------------------------------------------------------- */
 
@@ -53,13 +55,30 @@ static int wait_for_exit(struct container *c, int64_t deadline, struct hw_err *e
 	return 0;
 }
 
+/* A conmon that does not report the end of its container hangs, perhaps in the file system of the log. When it
+ * is killed, exits.c notes the end. */
+static int end_monitor(struct container *c, struct hw_err *e)
+{
+	autofree char *bundle = container_dir(c->pods, c->o.id);
+	int64_t deadline = time_deadline(EXIT_MS);
+	int r;
+
+	r = monitor_end(bundle, deadline, e);
+	return r < 0 ? r : wait_for_exit(c, deadline, e);
+}
+
 int container_kill(struct container *c, int64_t deadline, struct hw_err *e)
 {
 	autofree char *cgroup = container_cgroup(c);
+	int64_t end;
 	int r;
 
 	r = cgroup_kill(c->pods->options.cgroups, cgroup, deadline, e);
-	return r < 0 ? err_ctx(e, "kill container %s", c->o.id) : wait_for_exit(c, deadline, e);
+	if (r < 0)
+		return err_ctx(e, "kill container %s", c->o.id);
+	end = time_deadline(EXIT_MS);
+	r = wait_for_exit(c, time_earlier(deadline, end), e);
+	return r == -ETIMEDOUT && time_has_passed(end) ? end_monitor(c, e) : r;
 }
 
 /* ---- stop --------------------------------------------------------------------------- */

@@ -32,8 +32,28 @@ static int finish_pod(struct pod *pod, struct hw_err *e)
 	return 0;
 }
 
-/* A start that was interrupted is repeated. Processes may outlive a container that has ended: in a PID
- * namespace that it shares, or if its monitor was killed. */
+/* A start that was interrupted is repeated once: if it fails, the container has ended. */
+static void finish_start(struct container *c)
+{
+	struct hw_err e;
+
+	if (container_start(c, &e) < 0)
+		log_event(LOG_WARN, "container not started", "container", c->o.id, "error", e.msg,
+			  NULL);
+}
+
+/* Processes may outlive a container that has ended: in a PID namespace that it shares, or if its monitor was
+ * killed. */
+static int kill_rest(struct container *c, struct hw_err *e)
+{
+	int r;
+
+	r = container_kill(c, time_deadline(POD_BACKGROUND_KILL_MS), e);
+	if (r < 0)
+		finisher_add_failed(&c->o);
+	return r;
+}
+
 static int finish_container(struct container *c, struct hw_err *e)
 {
 	enum container_state state = container_get_state(c);
@@ -41,9 +61,9 @@ static int finish_container(struct container *c, struct hw_err *e)
 	if (state == CONTAINER_REMOVING)
 		return container_remove(c, POD_BACKGROUND, e);
 	if (container_is_starting(c))
-		return container_start(c, e);
-	if (state == CONTAINER_EXITED)
-		return container_kill(c, time_deadline(POD_BACKGROUND_KILL_MS), e);
+		finish_start(c);
+	else if (state == CONTAINER_EXITED)
+		return kill_rest(c, e);
 	return 0;
 }
 

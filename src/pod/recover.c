@@ -15,30 +15,11 @@
 #include "base/str.h"
 #include "base/time.h"
 #include "oci/pause.h"
+#include "oci/run/pid.h"
 #include "pod/container.h"
 #include "pod/namespaces.h"
 
 /* ---- containers --------------------------------------------------------------------- */
-
-/* The first process of a container is a child of its monitor. If a process with its number has another
- * parent, the number was reused, because the container has just ended. */
-static bool is_child(int pid, int parent)
-{
-	autofree char *path = str_printf("/proc/%d/stat", pid);
-	AUTO(buf_done) struct buf text = { 0 };
-	struct hw_err ignored;
-	const char *rest;
-	long long number;
-
-	if (file_read(AT_FDCWD, path, 4096, &text, &ignored) < 0)
-		return false;
-	rest = strrchr(text.data, ')'); /* the name of the program may contain anything */
-	if (!rest || strlen(rest) < 4)
-		return false;
-	rest += 4; /* ") S " */
-	autofree char *word = str_ncopy(rest, strcspn(rest, " "));
-	return str_to_int64(word, 0, INT32_MAX, &number) && number == parent;
-}
 
 static int adopt(struct container *c, struct hw_err *e)
 {
@@ -51,15 +32,17 @@ static int adopt(struct container *c, struct hw_err *e)
 		log_event(LOG_WARN, "commands of an earlier daemon not ended", "container", c->o.id,
 			  "error", e->msg, NULL);
 	r = monitor_adopt(bundle, &m, e);
-	if (r < 0)
+	if (r < 0 && r != -EBUSY)
 		return r;
-	if (r == 0) {
+	/* -EBUSY: a container that was not started has the lock, too, and its conmon was killed */
+	if (r <= 0) {
 		exits_collect(c);
 		return 0;
 	}
 	if (m.container > 0)
 		r = container_set_process(c, m.container, e);
-	if (r >= 0 && m.container > 0 && !is_child(m.container, m.pid))
+	/* the container has just ended: the number may be that of another process */
+	if (r >= 0 && m.container > 0 && pid_get_parent(m.container) != m.pid)
 		container_drop_process(c);
 	return r < 0 ? r : exits_watch(c, &m, e);
 }

@@ -349,12 +349,19 @@ def test_the_default_seccomp_profile_is_accepted_and_logged_as_not_applied(conta
 
 @pytest.mark.parametrize("change,error", [
     ({"seccomp": {"profile_type": 2, "localhost_ref": "/p.json"}}, CONTEXT + "seccomp: profiles are not supported yet"),
+    ({"seccomp": {"profile_type": 2}}, CONTEXT + "seccomp.localhost_ref is missing"),
+    ({"seccomp": {"profile_type": 7}}, CONTEXT + "seccomp.profile_type: unknown value 7"),
+    ({"apparmor": {"profile_type": 7}}, CONTEXT + "apparmor.profile_type: unknown value 7"),
+    *[({"selinux_options": {part: "x"}}, CONTEXT + "selinux_options is not supported yet")
+      for part in ("user", "role", "type", "level")],
     ({"run_as_username": "www-data"}, CONTEXT + "run_as_username is not supported yet"),
     ({"userns_options": {"mode": POD}},
      CONTEXT + "namespace_options.userns_options: user namespaces are not supported yet"),
     ({"CDI_devices": [{"name": "vendor.com/class=a"}]}, "CDI_devices is not supported yet"),
     ({"mounts": [{"container_path": "/x", "image": {"image": IMAGE}, "readonly": True}]},
-     "mounts[0].image is not supported yet")])
+     "mounts[0].image is not supported yet"),
+    ({"mounts": [{"container_path": "/x", "host_path": "/tmp", "uidMappings": [{"length": 1}]}]},
+     "mounts[0].uidMappings is not supported yet")])
 def test_what_is_not_supported_yet_is_refused_by_name(containers, change, error):
     d = containers()
     assert refused(d.cri.create, d.cri.pod(), **change) == ("INVALID_ARGUMENT", error)

@@ -14,7 +14,7 @@ import pytest
 
 pytest.importorskip("grpc", reason="python3-grpcio is not installed")
 pytest.importorskip("google.protobuf", reason="python3-protobuf is not installed")
-from containers import CONTAINER, EXITED, NODE, POD, RUNNING, containers  # noqa: F401, a fixture
+from containers import CONTAINER, EXITED, IDLE, NODE, POD, RUNNING, containers  # noqa: F401, a fixture
 from deadmount import DeadMount
 from poddaemon import CGROUPS
 from waiting import LONG, wait_until
@@ -159,6 +159,17 @@ def test_a_daemon_starts_and_ends_while_containers_cannot_be_killed(daemon, dead
     dead.end()
     daemon.cri.stop(pod)
     daemon.cri.remove(pod)
+
+
+def test_what_outlives_a_container_is_killed_until_that_succeeds(daemon, dead):
+    script = "cat /dead/file & trap 'exit 3' TERM; " + IDLE
+    mounts = [{"host_path": str(dead.path), "container_path": "/dead"}]
+    pod = daemon.cri.pod(pid=NODE)
+    container = daemon.cri.run_container(pod, ["/bin/sh", "-c", script], pid=NODE, mounts=mounts)
+    wait_until(lambda: dead.waiting)
+    os.kill(daemon.main(container), signal.SIGTERM)
+    assert daemon.cri.wait_for_exit(container).exit_code == 3
+    daemon.logged("not cleaned up, trying again later id=" + container, 2)
 
 
 # ---- a full disk -----------------------------------------------------------------------------------

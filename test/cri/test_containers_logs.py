@@ -36,6 +36,7 @@ def test_a_log_has_both_streams_in_the_format_of_cri(containers):
     for when, *_ in lines:
         seconds = time.mktime(time.strptime(when[:19], "%Y-%m-%dT%H:%M:%S"))
         assert before - 86400 < seconds < time.time() + 86400
+        assert len(when.partition(".")[2].rstrip("Z").partition("+")[0]) == 9
     assert oct(os.stat(status.log_path).st_mode)[-3:] in ("600", "640", "644")
 
 

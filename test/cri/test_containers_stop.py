@@ -12,7 +12,8 @@ import pytest
 
 pytest.importorskip("grpc", reason="python3-grpcio is not installed")
 pytest.importorskip("google.protobuf", reason="python3-protobuf is not installed")
-from containers import CONTAINER, EXITED, FOREVER, IDLE, NODE, POD, RUNNING, containers  # noqa: F401, a fixture
+from containers import (CONTAINER, EXITED, FOREVER, IDLE, NODE, POD, RUNNING, containers,  # noqa: F401, a fixture
+                        has_ended)
 from poddaemon import refused
 from waiting import wait_until
 
@@ -39,7 +40,7 @@ def in_cgroup(pid):
 
 
 def alive(pids):
-    return {p for p in pids if pathlib.Path("/proc/%d" % p).exists()}
+    return {p for p in pids if not has_ended(p)}
 
 
 # ---- signals and grace -----------------------------------------------------------------------------
@@ -241,6 +242,22 @@ def duplicate_pidfd(process, target):
             assert fd >= 0
             return fd
     raise AssertionError("no descriptor of process %d" % target)
+
+
+@pytest.mark.parametrize("how", ["stop", "stop the pod"])
+def test_a_container_whose_monitor_hangs_can_be_stopped_and_removed(containers, how):
+    d = containers()
+    pod = d.cri.pod()
+    container = d.cri.run_container(pod)
+    main, monitor = d.main(container), d.monitor(container)
+    os.kill(monitor, signal.SIGSTOP)
+    if how == "stop":
+        d.cri.stop_container(container, 0)
+    else:
+        d.cri.stop(pod)
+    status = d.cri.container(container)
+    assert (status.state, status.exit_code, status.message) == (EXITED, 255, "conmon has ended unexpectedly")
+    assert has_ended(main) and has_ended(monitor)
 
 
 def test_the_end_of_a_monitor_is_noticed_once_if_its_descriptor_has_a_duplicate(containers):

@@ -137,15 +137,17 @@ def test_a_new_pod_gets_the_name_but_not_the_address_of_a_lost_one(node):
     node.restore()
 
 
-def test_a_container_whose_row_is_damaged_is_kept_and_ends_with_its_pod(node):
+@pytest.mark.parametrize("column", ["spec", "limits", "layers", "groups"])
+def test_a_container_whose_row_is_damaged_is_kept_and_ends_with_its_pod(node, column):
     def damage(root):
         with sqlite3.connect(root / "pods.db") as db:
-            assert db.execute("UPDATE containers SET spec = '{' WHERE id = ?", [node.running]).rowcount == 1
+            assert db.execute("UPDATE containers SET %s = '{' WHERE id = ?" % column, [node.running]).rowcount == 1
     node.lose(damage)
     node.check_objects()
     assert node.line("row of a container cannot be used", node.running)
     assert "pid=%d" % node.pid in node.line("container is not in the database", node.running)
     assert node.cri.container_ids() == [node.ended] and node.cri.status(node.pod).state == READY
+    assert refused(node.cri.container, node.running) == ("NOT_FOUND", "no container " + node.running)
     node.cri.remove(node.pod)
     assert not node.daemon.bundle(node.running).exists() and not node.cri.ids()
     node.saved = {}

@@ -9,8 +9,9 @@ import pathlib
 
 import pytest
 
-from containers import EXITED, FOREVER, POD, ContainerDaemon
+from containers import EXITED, FOREVER, IDLE, POD, RUNNING, ContainerDaemon
 from poddaemon import CGROUPS, NOTREADY, connect, daemons_of, processes
+from waiting import wait_until
 
 LIMITS = {"memory_limit_in_bytes": 64 << 20, "cpu_period": 100000, "cpu_quota": 50000}
 V2_FILES = {"memory.max": str(64 << 20), "cpu.max": "50000 100000"}
@@ -79,6 +80,22 @@ def test_a_container_has_its_limits_and_ends_with_its_pod(daemons):
     assert d.cri.container(container).state == EXITED and not processes()
     d.cri.remove(pod)
     assert not d.leftovers()
+
+
+def test_a_container_outlives_the_daemon_and_all_its_processes_end_with_it(daemons):
+    d = daemons("--cgroup-driver", "cgroupfs")
+    pod = d.cri.pod(pid=POD)
+    script = "sleep 100000 & trap 'exit 3' TERM; echo ready; " + IDLE
+    container = d.cri.run_server(pod, ["/bin/sh", "-c", script], pid=POD)
+    main = d.main(container)
+    procs = [directory / path.strip("/") / "cgroup.procs" for directory, path in cgroups_of(main).items()]
+    d.restart()
+    assert d.cri.container(container).state == RUNNING and d.main(container) == main
+    d.cri.stop_container(container, 60)
+    assert d.cri.container(container).exit_code == 3
+    wait_until(lambda: not any(file.read_text() for file in procs))
+    d.cri.remove_container(container)
+    assert procs and not any(file.exists() for file in procs)
 
 
 def test_a_container_that_needs_too_much_memory_is_oom_killed(daemons):

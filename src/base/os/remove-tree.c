@@ -26,15 +26,21 @@ struct tree_removal {
 	unsigned int depth;
 };
 
+/* Of a call that has failed. A file that does not exist any more was removed by another thread. */
+static int result(void)
+{
+	return errno == ENOENT ? 0 : -errno;
+}
+
 /* Return: 0, also if the file does not exist; -ENOTEMPTY for a directory that is not empty; or
  * another negative errno */
 static int remove_one(int dir, const char *name)
 {
-	if (unlinkat(dir, name, 0) == 0 || errno == ENOENT)
+	if (unlinkat(dir, name, 0) == 0)
 		return 0;
 	if (errno != EISDIR && errno != EPERM)
-		return -errno;
-	return unlinkat(dir, name, AT_REMOVEDIR) < 0 ? -errno : 0;
+		return result();
+	return unlinkat(dir, name, AT_REMOVEDIR) < 0 ? result() : 0;
 }
 
 static int move_to_top(struct tree_removal *rm, int dir, const char *name)
@@ -46,7 +52,7 @@ static int move_to_top(struct tree_removal *rm, int dir, const char *name)
 		if (renameat2(dir, name, rm->top, free_name, RENAME_NOREPLACE) == 0)
 			return 0;
 	} while (errno == EEXIST);
-	return -errno;
+	return result();
 }
 
 static int remove_contents(struct tree_removal *rm, int dir, const char *name);
@@ -79,7 +85,7 @@ static int remove_contents(struct tree_removal *rm, int dir, const char *name)
 	if (fd >= 0)
 		d = fdopendir(fd);
 	if (!d)
-		return -errno;
+		return result();
 	take_fd(fd); /* d owns the descriptor now */
 	while (r == 0 && (errno = 0, entry = readdir(d)))
 		if (!str_equal(entry->d_name, ".") && !str_equal(entry->d_name, ".."))
@@ -99,7 +105,7 @@ int remove_tree(int dir, const char *name, struct hw_err *e)
 	r = remove_one(dir, name);
 	if (r == -ENOTEMPTY) {
 		top = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		r = top < 0 ? -errno : -ENOTEMPTY;
+		r = top < 0 ? result() : -ENOTEMPTY;
 	}
 	rm.top = top;
 	/* repeated, because readdir() can miss a directory that was moved up meanwhile */

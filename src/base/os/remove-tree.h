@@ -8,7 +8,7 @@
 #include "base/err.h"
 
 /* Removes a directory and its contents, or a file of any other type. @name has no slash. Symbolic
- * links are not followed; nothing outside the directory is changed.
+ * links are not followed; nothing outside the directory is changed. Several threads may remove the same one.
  * Return: 0, also if @name does not exist; or a negative errno */
 int remove_tree(int dir, const char *name, struct hw_err *e);
 

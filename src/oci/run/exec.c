@@ -138,6 +138,15 @@ static int files_init(struct files *f, const struct exec_command *x,
 
 /* ---- the end of a command ------------------------------------------------------------------------ */
 
+/* A process that has ended meanwhile has no group. */
+static void kill_group(pid_t pid)
+{
+	pid_t group = getpgid(pid);
+
+	if (group > 1)
+		kill(-group, SIGKILL);
+}
+
 /* Kills the process group of the command. If crun has not started it yet, waits for that, because a command
  * that is started after crun was killed would run on. */
 static void kill_command(void *ctx, const struct child *crun)
@@ -154,8 +163,7 @@ static void kill_command(void *ctx, const struct child *crun)
 		/* before it has its own session, it is in the process group of crun */
 		if (parent > 0 && pid_read_file(f->dir, "pid", &pid, &ignored) > 0 &&
 		    pid_get_parent(pid) == parent && getsid(pid) != getsid(0)) {
-			kill(-getpgid(pid), SIGKILL);
-			kill(pid, SIGKILL);
+			kill_group(pid);
 			return;
 		}
 	} while (poll(&ended, 1, STEP_MS) == 0 && !time_has_passed(deadline));
@@ -244,7 +252,7 @@ static int sweep_command(void *ctx, const struct file_entry *entry, struct hw_er
 	dir = openat(entry->dir, entry->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dir >= 0 && pid_read_file(dir, "pid", &pid, &ignored) > 0 &&
 	    is_command(entry->dir, ctx, pid))
-		kill(-getpgid(pid), SIGKILL);
+		kill_group(pid);
 	return remove_tree(entry->dir, entry->name, e);
 }
 
