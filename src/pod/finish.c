@@ -25,6 +25,8 @@
 
 static int finish_pod(struct pod *pod, struct hw_err *e)
 {
+	if (pod->state == POD_READY) /* its hawser-pause has ended */
+		return recover_pod(pod, e);
 	if (pod->state == POD_STOPPING)
 		return pod_stop(pod, POD_BACKGROUND, e);
 	if (pod->state == POD_REMOVING)

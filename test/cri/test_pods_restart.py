@@ -155,3 +155,18 @@ def test_a_pod_that_has_lost_an_object_is_stopped_when_the_daemon_starts(pods, l
     assert refused(d.cri.run, "a", pid=0)[0] == "ALREADY_EXISTS"
     d.cri.remove(pod)
     d.cri.run("a", pid=0)
+
+
+@pytest.mark.parametrize("restart", [False, True])
+def test_a_pod_whose_pause_process_ends_is_stopped(pods, restart):
+    d = pods()
+    pod, other = d.cri.run("a", pid=0), d.cri.run("b", pid=0)
+    if restart:  # hawser-pause is no child of the daemon any more
+        d.restart()
+    end_pause(d, pod)
+    wait_until(lambda: is_stopped(d, pod), d.log)
+    assert d.cri.status(other).state == READY and d.leased() == [d.cri.address(other)]
+    assert "reason=\"%s\"" % LOSSES[end_pause] in d.log()
+    assert "defunct" not in run("ps", "-e", "-o", "args")
+    d.cri.remove(pod)
+    assert d.cri.run("a", pid=0) != pod
