@@ -3,8 +3,8 @@
  * pod/pause-watch.c - notice that a hawser-pause has ended
  *
  * What:  all processes of a PID namespace end with its first one, and no other can be started in it. So a pod
- *        whose hawser-pause ends is stopped, and a client sees that it must create another one. This happens if
- *        somebody kills it, such as a container that sends SIGTERM to process 1.
+ *        whose hawser-pause ends is stopped, and a client sees that it must create another one. This happens,
+ *        for example, if a process of a container sends SIGTERM to process 1.
  * How:   one thread waits for the descriptors of all hawser-pause. It only hands the pod to finish.c, which may
  *        block. An entry exists until the process ends, also if that is part of a stop.
  */
