@@ -115,7 +115,7 @@ void finisher_done(struct finisher *f);
 /* Stop or remove a pod or container in the background, as its state says, until that has succeeded. Does
  * nothing if it is already in the list. */
 void finisher_add(struct object *o, int delay_ms);
-/* Like finisher_add(), with a delay that grows with each call. The caller owns the object. */
+/* Like finisher_add(), with a delay that grows each time. */
 void finisher_add_failed(struct object *o);
 
 /* ---- lost.c ------------------------------------------------------------------------- */
