@@ -8,16 +8,19 @@ What:  a server in namespace TO listens on SERVER-PORT of all its addresses. A c
        namespace "host" is the one of the caller. PROTOCOL is tcp, udp or sctp.
 How:   one process, because a socket stays in the namespace in which it was created. So the server is ready
        before the client sends, and no process has to wait for another one.
-Rules: each step takes at most SECONDS. The exit status is 0 if the client got the answer, 3 if the message did
-       not arrive, and 4 if the message arrived and the answer did not.
+Rules: gives up after SECONDS. A datagram without an answer is sent again after a second, because a busy kernel
+       drops packets: its queue for all namespaces has a limit. The exit status is 0 if the client got the
+       answer, 3 if the message did not arrive, and 4 if the message arrived and the answer did not.
 """
 import ctypes
 import os
 import select
 import socket
 import sys
+import time
 
 NO_MESSAGE, NO_ANSWER = 3, 4
+RESEND = 1  # seconds
 CLONE_NEWNET = 0x40000000
 KINDS = {"tcp": (socket.SOCK_STREAM, socket.IPPROTO_TCP), "udp": (socket.SOCK_DGRAM, socket.IPPROTO_UDP),
          "sctp": (socket.SOCK_STREAM, socket.IPPROTO_SCTP)}
@@ -47,6 +50,25 @@ def answer(server, protocol):
     return source[0], connection
 
 
+def try_once(client, server, address, protocol, port, seconds):
+    """Send one message. Returns the status, the client's address, and if another message could arrive."""
+    try:
+        client.settimeout(seconds)
+        client.connect((address, port))
+        client.send(b"x")
+    except OSError:  # timed out, refused or unreachable
+        seconds = 0
+    # A client that is refused after it has sent a message becomes readable.
+    ready = select.select([server, client], [], [], seconds)[0]
+    if server not in ready:
+        return NO_MESSAGE, None, not ready and seconds
+    source, _connection = answer(server, protocol)  # the connection stays open until the client has read
+    try:
+        return 0 if client.recv(9) == b"hello" else NO_ANSWER, source, False
+    except OSError:
+        return NO_ANSWER, None, True
+
+
 def main(seconds, client_namespace, server_namespace, address, protocol, port, server_port=None):
     spaces = [open_namespace(name) for name in (client_namespace, server_namespace)]
     server = socket_in(spaces[1], socket.AF_INET6, protocol, seconds)  # accepts IPv4 as well
@@ -57,23 +79,14 @@ def main(seconds, client_namespace, server_namespace, address, protocol, port, s
     else:
         server.listen()
     client = socket_in(spaces[0], socket.AF_INET6 if ":" in address else socket.AF_INET, protocol, seconds)
-    patience = seconds
-    try:
-        client.connect((address, port))
-        client.send(b"x")
-    except OSError:  # timed out, refused or unreachable
-        patience = 0
-    # A client that is refused after it has sent a message becomes readable.
-    if server not in select.select([server, client], [], [], patience)[0]:
-        return NO_MESSAGE
-    source, _connection = answer(server, protocol)  # the connection stays open until the client has read
-    try:
-        if client.recv(9) != b"hello":
-            return NO_ANSWER
-    except OSError:
-        return NO_ANSWER
-    print(source.replace("::ffff:", ""))
-    return 0
+    end, status, again = time.monotonic() + seconds, NO_MESSAGE, True
+    while again and (left := end - time.monotonic()) > 0:
+        wait = min(left, RESEND) if protocol == "udp" else left
+        result, source, again = try_once(client, server, address, protocol, port, wait)
+        status = max(status, result) if result else 0
+    if status == 0:
+        print(source.replace("::ffff:", ""))
+    return status
 
 
 libc = ctypes.CDLL(None, use_errno=True)

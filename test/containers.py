@@ -50,11 +50,11 @@ class ContainerClient(Client):
         self.outputs = 0
         self.configs = {}
 
-    def pod(self, name="a", **more):
+    def pod(self, name="a", handler="", **more):
         """Create a pod whose containers have logs. Returns its ID."""
         more.setdefault("log_directory", str(self.logs / name))
         more.setdefault("network", NODE)
-        pod = self.run(name, **more)
+        pod = self.run(name, handler, **more)
         self.configs[pod] = config(name, **more)
         return pod
 

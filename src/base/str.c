@@ -14,10 +14,11 @@ char *str_copy(const char *s)
 
 char *str_ncopy(const char *s, size_t n)
 {
-	size_t len = strnlen(s, n);
+	size_t len = n ? strnlen(s, n) : 0;
 	char *copy = mem_new(len + 1);
 
-	memcpy(copy, s, len);
+	if (len)
+		memcpy(copy, s, len);
 	return copy;
 }
 

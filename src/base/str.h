@@ -18,7 +18,7 @@
 
 /* The caller frees the strings that these functions return. */
 char *str_copy(const char *s);		  /* returns NULL for NULL */
-char *str_ncopy(const char *s, size_t n); /* copies at most n bytes */
+char *str_ncopy(const char *s, size_t n); /* copies at most n bytes; if n is 0, s may be NULL */
 char *str_printf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void str_wipe(char *secret); /* overwrites and frees the string; accepts NULL */
 

@@ -18,12 +18,14 @@ static void copies(void **state)
 {
 	autofree char *all = str_copy("abc"), *some = str_ncopy("abc", 2);
 	autofree char *short_one = str_ncopy("abc", 10), *printed = str_printf("%s-%d", "a", 5);
+	autofree char *empty = str_ncopy(NULL, 0);
 
 	(void)state;
 	assert_string_equal(all, "abc");
 	assert_string_equal(some, "ab");
 	assert_string_equal(short_one, "abc");
 	assert_string_equal(printed, "a-5");
+	assert_string_equal(empty, "");
 	assert_null(str_copy(NULL));
 }
 

@@ -398,11 +398,10 @@ void rpc_server_add(struct rpc_server *s, const struct rpc_method *methods, void
 		map_set(s->methods, methods->path, m);
 		s->n_long_methods += (methods->flags & RPC_LONG) != 0;
 	}
-	if (s->n_long_methods == 0)
-		return;
-	/* half of the long calls are reserved; if there are few, at least one for each method */
-	s->reserved = s->config.long_calls_max / 2 / s->n_long_methods;
-	if (s->reserved == 0 && s->config.long_calls_max > s->n_long_methods)
+	/* half of the long calls are reserved, but at least one for each method */
+	if (s->n_long_methods > 0)
+		s->reserved = s->config.long_calls_max / 2 / s->n_long_methods;
+	if (s->reserved == 0 && s->config.long_calls_max >= s->n_long_methods)
 		s->reserved = 1;
 }
 

@@ -39,7 +39,8 @@ struct rpc_config {
 	unsigned pool_threads; /* number of threads for short calls */
 	unsigned queue_max;    /* short calls that wait for a thread */
 	/* Long calls that run at the same time. Half of them are reserved in equal parts for each
-	 * long method, so that calls of one method leave room for every other method. */
+	 * long method, but at least one, so that calls of one method leave room for every other
+	 * method. Nothing is reserved if there are more long methods. */
 	unsigned long_calls_max;
 	int stall_ms; /* a client that makes no progress is dropped after this time */
 	/* Called from any thread; may be NULL. */

@@ -492,21 +492,21 @@ static void long_calls_of_each_method(void **state)
 	cancel_sleepers(sleepers, ARRAY_SIZE(sleepers));
 }
 
-/* Half of eight long calls are less than one for each of the five methods: one is reserved nevertheless. */
-static void few_long_calls(void **state)
+/* As many long calls as long methods: one is reserved for each. */
+static void one_long_call_of_each_method(void **state)
 {
 	struct rpc_config config = defaults;
 	struct fixture *f = *state;
 	AUTO(rpc_client_close) struct rpc_client *client = NULL;
-	struct rpc_stream *sleepers[4];
+	struct rpc_stream *sleeper[1];
 
-	config.long_calls_max = 8;
+	config.long_calls_max = 5;
 	start_server(f, &config);
 	client = open_client(f);
-	start_sleepers(f, client, sleepers, ARRAY_SIZE(sleepers));
+	start_sleepers(f, client, sleeper, 1);
 	assert_int_equal(call_unary(client, "Sleep", "0"), STATUS_RESOURCE_EXHAUSTED);
 	assert_int_equal(call_unary(client, "Count", "1"), STATUS_OK);
-	cancel_sleepers(sleepers, ARRAY_SIZE(sleepers));
+	cancel_sleepers(sleeper, 1);
 }
 
 static void *client_main(void *arg)
@@ -799,8 +799,8 @@ int main(void)
 		     long_calls_limit),
 		TEST("server: calls of one long method leave room for every other method",
 		     long_calls_of_each_method),
-		TEST("server: each method has room even if only a few long calls are allowed",
-		     few_long_calls),
+		TEST("server: one long call of each method is reserved, if the limit is small",
+		     one_long_call_of_each_method),
 		TEST("server: clients on 8 threads can call, cancel, connect and disconnect",
 		     many_threads),
 		TEST("server: a short call is refused when the queue for the threads is full",

@@ -89,12 +89,13 @@ def wait_for_pids(count):
 
 
 def wait_for_standby():
-    """Wait until only the two processes of a standby hawser-fetch are left; its fetcher still runs as root."""
+    """Wait until only the two processes of a standby hawser-fetch are left: a supervisor and its child, the fetcher,
+    which still runs as root. Two processes that are not related are the supervisors of two jobs."""
     found = []
 
     def is_standby():
         found[:] = pids()
-        return len(found) == 2 and pids("-u", "0") == found
+        return len(found) == 2 and pids("-u", "0") == found and pids("-P", str(found[0])) == found[1:]
     wait_until(is_standby)
     return found
 

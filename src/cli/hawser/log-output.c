@@ -34,37 +34,45 @@ static int flush(struct log_output *log, struct hw_err *e)
 	return r < 0 ? err_ctx(e, "print the log") : 0;
 }
 
+/* Counts the lines of both streams, in the order in which they begin.
+ * Return: the entry begins a line */
+static bool count_line(struct log_output *log, const struct log_entry *entry)
+{
+	bool *in_line = &log->in_line[entry->is_stderr], begins = !*in_line;
+
+	if (begins)
+		log->line[entry->is_stderr] = log->lines++;
+	*in_line = entry->is_part;
+	return begins;
+}
+
 static int print_entry(struct log_output *log, const struct log_entry *entry, struct hw_err *e)
 {
-	bool *in_line = &log->in_line[entry->is_stderr];
+	bool begins = count_line(log, entry);
 	int r;
 
-	if (log->skip) {
-		log->skip -= !entry->is_part;
+	if (log->line[entry->is_stderr] < log->skip)
 		return 0;
-	}
 	if (log->out_is_stderr != entry->is_stderr || log->out.len >= BLOCK) {
 		r = flush(log, e);
 		if (r < 0)
 			return r;
 	}
 	log->out_is_stderr = entry->is_stderr;
-	if (log->timestamps && !*in_line) {
+	if (log->timestamps && begins) {
 		buf_add(&log->out, entry->time, entry->time_len);
 		buf_putc(&log->out, ' ');
 	}
 	buf_add(&log->out, entry->text, entry->len);
 	if (!entry->is_part)
 		buf_putc(&log->out, '\n');
-	*in_line = entry->is_part;
 	return 0;
 }
 
 static int count_entry(struct log_output *log, const struct log_entry *entry, struct hw_err *e)
 {
 	(void)e;
-	log->lines += !entry->is_part;
-	log->in_line[0] = entry->is_part;
+	(void)count_line(log, entry);
 	return 0;
 }
 
@@ -217,15 +225,14 @@ static void watch_directory(struct log_output *log)
 /* Counts the lines, so that all but the last .tail can be skipped. */
 static int find_tail(struct log_output *log, struct hw_err *e)
 {
-	size_t lines;
 	int r;
 
 	r = read_entries(log, count_entry, e);
 	if (r < 0)
 		return r;
-	lines = log->lines + log->in_line[0]; /* the last one may be incomplete */
-	log->skip = lines > (size_t)log->tail ? lines - (size_t)log->tail : 0;
-	log->in_line[0] = false;
+	log->skip = log->lines > (size_t)log->tail ? log->lines - (size_t)log->tail : 0;
+	log->lines = 0;
+	log->in_line[0] = log->in_line[1] = false;
 	log->malformed = 0;
 	log->offset = 0;
 	log->in.len = 0;

@@ -38,10 +38,12 @@ struct log_output {
 	int changes;	  /* inotify, or -1 */
 	off_t offset;	  /* of the next byte to read */
 	struct buf in;	  /* an incomplete line */
-	size_t skip;	  /* lines that are not printed */
-	size_t lines;	  /* lines that were read */
-	size_t malformed; /* of them */
-	bool in_line[2];  /* the last entry of standard output, standard error was a part */
+	size_t skip;	  /* this many lines are not printed */
+	size_t lines;	  /* lines that have begun, of both streams */
+	size_t malformed; /* entries that are no lines */
+	/* of standard output and standard error */
+	bool in_line[2]; /* the last entry was a part of a line */
+	size_t line[2];	 /* number of the line that began last, from 0 */
 	struct buf out;
 	bool out_is_stderr;
 };
