@@ -437,10 +437,10 @@ static void plugin_that_hangs_is_killed(void **state)
 
 	write_sleeper(p);
 	AUTO(outcome_done)
-	struct outcome out = run(s, p, "sleeper", (struct options){ .timeout_ms = 500 });
+	struct outcome out = run(s, p, "sleeper", (struct options){ .timeout_ms = 3000 });
 	assert_int_equal(out.r, -ETIMEDOUT);
-	assert_string_equal(out.e.msg,
-			    "netplugin failed with no error message: timed out after 0.5 s");
+	/* the message has the time that has passed, which is longer on a busy machine */
+	assert_starts(out.e.msg, "netplugin failed with no error message: timed out after ");
 	plugin = read_pid(p, "plugin");
 	child = read_pid(p, "child");
 	assert_true(is_dead(&plugin));
