@@ -11,6 +11,7 @@ import pytest
 
 pytest.importorskip("grpc", reason="python3-grpcio is not installed")
 pytest.importorskip("google.protobuf", reason="python3-protobuf is not installed")
+from containers import EXITED, FOREVER, POD, containers  # noqa: F401, a fixture
 from poddaemon import (NETNS, NOTREADY, READY, connect, namespace, pods, processes, refused,
                        run)  # noqa: F401, pods is a fixture
 from waiting import wait_until
@@ -170,3 +171,14 @@ def test_a_pod_whose_pause_process_ends_is_stopped(pods, restart):
     assert "defunct" not in run("ps", "-e", "-o", "args")
     d.cri.remove(pod)
     assert d.cri.run("a", pid=0) != pod
+
+
+def test_a_container_that_ends_process_1_of_its_pod_ends_the_pod(containers):
+    d = containers()
+    pod = d.cri.pod(pid=POD)
+    container = d.cri.run_container(pod, FOREVER, pid=POD)
+    d.cri.start("ExecSync", container_id=container, cmd=["/bin/kill", "1"]).exception(60)
+    wait_until(lambda: is_stopped(d, pod), d.log)
+    assert d.cri.container(container).state == EXITED and not processes()
+    d.cri.remove(pod)
+    assert d.cri.run_container(d.cri.pod(pid=POD), FOREVER, pid=POD)
