@@ -15,7 +15,7 @@ deps: ## install missing Debian packages for building, running and testing
 	@tools/deps build test peer
 	@tools/unpack
 
-run: deps all ## demo: attach a network namespace to a network, send traffic, detach it; run a container
+run: deps all ## demo: attach a network namespace to a network; run a container in a pod; remove both
 	test/demo $(BUILD)
 
 check: all ## the inner loop: unit tests, corpora, one test of each area, lint of changed files

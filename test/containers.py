@@ -27,13 +27,16 @@ SERVER = ["/bin/sh", "-c", "trap 'exit 0' TERM; echo ready; " + IDLE]
 
 def security(pid=CONTAINER, **more):
     options = {"pid": pid, "target_id": more.pop("target_id", "")}
+    if "userns_options" in more:
+        options["userns_options"] = more.pop("userns_options")
     return {"namespace_options": options, **more}
 
 
 def container_config(command=FOREVER, name="main", attempt=0, image=IMAGE, resources=None, log_path=None, **more):
     """A ContainerConfig. The keys of security() and all other fields may be given."""
     keys = ("pid", "target_id", "privileged", "run_as_user", "run_as_group", "supplemental_groups", "capabilities",
-            "readonly_rootfs", "no_new_privs", "masked_paths", "readonly_paths", "seccomp")
+            "readonly_rootfs", "no_new_privs", "masked_paths", "readonly_paths", "seccomp", "userns_options",
+            "run_as_username")
     linux = {"security_context": security(**{k: more.pop(k) for k in keys if k in more})}
     if resources is not None:
         linux["resources"] = resources

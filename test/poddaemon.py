@@ -330,6 +330,7 @@ def remove_pods(daemon):
     daemon.undirect()
     if not daemon.process:
         daemon.start()
+    assert daemon.process.poll() is None, "the daemon has ended\n" + daemon.log()
     for pod in daemon.cri.ids():
         daemon.cri.remove(pod)
     wait_until(lambda: not daemon.leftovers(), lambda: "%s\n%s" % (daemon.leftovers(), daemon.log()))

@@ -29,8 +29,8 @@ load harness
 	[ ! -e /run/netns/inside ]
 }
 
-@test "sandbox: files written to /run, /tmp, /etc, /opt and /var/lib are discarded" {
-	local dirs="/run /tmp /etc /etc/cni /etc/cni/net.d /opt /opt/cni /var/lib /var/lib/cni"
+@test "sandbox: files written to /run, /tmp, /etc, /opt, /var/lib and /var/log are discarded" {
+	local dirs="/run /tmp /etc /etc/cni /etc/cni/net.d /opt /opt/cni /var/lib /var/lib/cni /var/log"
 	run -0 sandbox sh -c "for d in $dirs; do echo x >\$d/harness-was-here || exit 1; done"
 	local dir
 	for dir in $dirs; do

@@ -274,7 +274,7 @@ static int set_security(struct oci_spec *s, const struct container *c, struct hw
 	if (security->has_seccomp && security->seccomp.type == PROFILE_LOCALHOST)
 		return err_text(e, -EINVAL, SECURITY "seccomp: profiles are not supported yet");
 	if (security->has_seccomp && security->seccomp.type == PROFILE_RUNTIME_DEFAULT)
-		log_event(LOG_DEBUG, "seccomp profile RuntimeDefault is not applied yet",
+		log_event(LOG_INFO, "seccomp profile RuntimeDefault is not applied yet",
 			  "container", c->o.id, NULL);
 	if (security->has_apparmor && security->apparmor.type == PROFILE_LOCALHOST)
 		to.apparmor = security->apparmor.ref;

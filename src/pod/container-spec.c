@@ -150,13 +150,18 @@ static int check_profile(bool has, const struct container_profile *p, const char
 	return 0;
 }
 
-static int check_pid_mode(const struct pod_namespaces *n, struct hw_err *e)
+static int check_namespaces(const struct pod_namespaces *n, struct hw_err *e)
 {
 	if (n->pid < POD_MODE_POD || n->pid > POD_MODE_TARGET)
 		return err_text(e, -EINVAL, SECURITY "namespace_options.pid: unknown mode %d",
 				n->pid);
 	if (n->pid == POD_MODE_TARGET && str_empty(n->target))
 		return err_text(e, -EINVAL, SECURITY "namespace_options.target_id is missing");
+	if (n->has_user && n->user != POD_MODE_NODE)
+		return err_text(e, -EINVAL,
+				SECURITY
+				"namespace_options.userns_options: user namespaces are not "
+				"supported yet");
 	return 0;
 }
 
@@ -206,7 +211,7 @@ static int check_spec(const struct container_spec *spec, struct hw_err *e)
 	if (r == 0)
 		r = check_profile(s->has_apparmor, &s->apparmor, SECURITY "apparmor", e);
 	if (r == 0)
-		r = check_pid_mode(&s->namespaces, e);
+		r = check_namespaces(&s->namespaces, e);
 	for (size_t i = 0; r == 0 && i < spec->mounts.n; i++)
 		r = check_mount(&mounts[i], i, e);
 	if (r == 0)

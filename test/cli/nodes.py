@@ -3,7 +3,7 @@
 nodes.py - hawser-cri or Debian's containerd with a pod network and an image, for tests of the program hawser
 
 What:  the fixture node runs a test with both runtimes. hawser() runs the program with the runtime, and .cri is a CRI
-       client in the role of a kubelet. After the test all pods are removed. Logs below /var/log are temporary.
+       client in the role of a kubelet. After the test all pods are removed.
 """
 import json
 import shutil
@@ -101,7 +101,7 @@ def image_server():
 @pytest.fixture(scope="module", params=["hawser-cri", "containerd"])
 def module_node(request, tmp_path_factory, image_server):
     directory = tmp_path_factory.mktemp(request.param)
-    run("mount", "-t", "tmpfs", "tmpfs", "/var/log")  # for the logs of hawser run
+    run("mount", "-t", "tmpfs", "tmpfs", "/var/log")  # an empty one for each runtime
     if request.param == "containerd":
         if missing():
             pytest.skip("%s is not installed" % ", ".join(missing()))

@@ -124,6 +124,7 @@ def test_completion_of_hawser_cri_completes_a_value_after_an_equals_sign():
     assert complete("--log-level", "w", program="hawser-cri") == ["warn"]
     assert complete("--log-level", "=", "w", program="hawser-cri") == ["warn"]
     assert complete("--log-level", "=", program="hawser-cri") == ["error", "warn", "info", "debug"]
+    assert complete("--default-network", "t", program="hawser-cri") == ["true"]
 
 
 def test_completion_leaves_out_names_that_the_shell_would_interpret(runtime, tmp_path):

@@ -14,7 +14,7 @@ pytest.importorskip("grpc", reason="python3-grpcio is not installed")
 pytest.importorskip("google.protobuf", reason="python3-protobuf is not installed")
 import busybox
 from containers import EXITED, RUNNING, SERVER
-from fakeruntime import fail, runtime  # noqa: F401, a fixture
+from fakeruntime import ID, fail, image, message, runtime  # noqa: F401, a fixture
 from fetching import ARCHITECTURE, Image, digest, to_json
 from hawsercli import hawser
 from nodes import IMAGE, image_server, module_node, node  # noqa: F401, fixtures
@@ -178,6 +178,16 @@ def test_the_hint_of_a_failed_pull_is_about_the_registry(runtime, code, hint):
     runtime.methods["ListPodSandbox"] = runtime.methods["ImageStatus"] = lambda request, context: b""
     runtime.methods["PullImage"] = lambda request, context: fail(context, code, "no")
     assert runtime.run("run", "app") == (125, "", 'hawser: pull "app": no\nhint: %s\n' % hint)
+
+
+def test_the_hint_without_a_network_says_how_to_get_one(runtime):
+    runtime.methods["ListPodSandbox"] = lambda request, context: b""
+    runtime.methods["ImageStatus"] = lambda request, context: message((1, image(ID, ["app:1"])))
+    runtime.methods["RunPodSandbox"] = lambda request, context: fail(
+        context, "UNAVAILABLE", "the network is not ready: no file")
+    assert runtime.run("run", "--name", "job", "app:1") == (
+        125, "", 'hawser: create pod "job": the network is not ready: no file\n'
+        "hint: configure a network, set default-network of hawser-cri, or use --host-network\n")
 
 
 def test_a_missing_image_is_pulled_once_and_gives_its_name_to_the_container(node, image_server):

@@ -334,3 +334,34 @@ def test_a_readonly_root_file_system_cannot_be_written(containers):
         assert "Read-only file system" in d.cri.sh(container, "(echo x >>%s) 2>&1 || true" % file)
     assert d.cri.sh(container, "echo x >/dev/shm/x; cat /dev/shm/x; rm /dev/shm/x") == "x\n"
     assert d.cri.output(pod, "echo x >>/etc/hosts; touch /file; ls /file", name="rw") == ["/file"]
+
+
+CONTEXT = "linux.security_context."
+
+
+def test_the_default_seccomp_profile_is_accepted_and_logged_as_not_applied(containers):
+    d = containers()
+    container = d.cri.run_container(d.cri.pod(), seccomp={"profile_type": 0})
+    own = re.search("Seccomp_filters:.*\n", pathlib.Path("/proc/self/status").read_text())[0]
+    assert own in d.cri.sh(container, PROC_STATUS)
+    assert "seccomp profile RuntimeDefault is not applied yet container=" + container in d.log()
+
+
+@pytest.mark.parametrize("change,error", [
+    ({"seccomp": {"profile_type": 2, "localhost_ref": "/p.json"}}, CONTEXT + "seccomp: profiles are not supported yet"),
+    ({"run_as_username": "www-data"}, CONTEXT + "run_as_username is not supported yet"),
+    ({"userns_options": {"mode": POD}},
+     CONTEXT + "namespace_options.userns_options: user namespaces are not supported yet"),
+    ({"CDI_devices": [{"name": "vendor.com/class=a"}]}, "CDI_devices is not supported yet"),
+    ({"mounts": [{"container_path": "/x", "image": {"image": IMAGE}, "readonly": True}]},
+     "mounts[0].image is not supported yet")])
+def test_what_is_not_supported_yet_is_refused_by_name(containers, change, error):
+    d = containers()
+    assert refused(d.cri.create, d.cri.pod(), **change) == ("INVALID_ARGUMENT", error)
+
+
+def test_a_user_name_of_an_image_is_refused(containers):
+    d = containers()
+    image = d.load("hawser.test/named:1", User="www-data")
+    assert refused(d.cri.create, d.cri.pod(), image=image) == (
+        "INVALID_ARGUMENT", 'user "www-data" of the image: names are not supported yet')

@@ -79,7 +79,7 @@ static int run(struct cli *c, const struct command *command, char **args)
 static const struct program program = {
 	.name = "hawser",
 	.version = "hawser " HAWSER_VERSION,
-	.summary = "Manage containers and images of hawser-cri, or of another CRI runtime.",
+	.summary = "Manage pods, containers and images of hawser-cri, or of another CRI runtime.",
 	.commands = commands,
 	.options = options,
 	.completions = completions,
