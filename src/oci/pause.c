@@ -286,7 +286,7 @@ static int wait_for_end(int pidfd, pid_t pid, int64_t deadline, struct hw_err *e
 	return 0;
 }
 
-int pause_kill(pid_t pid, const struct pause_ns *ns, int64_t deadline, struct hw_err *e)
+int pause_open(pid_t pid, const struct pause_ns *ns, int *ret_pidfd, struct hw_err *e)
 {
 	autofree char *path = str_printf("/proc/%d/ns/pid", (int)pid);
 	autoclose int pidfd = -1;
@@ -303,6 +303,18 @@ int pause_kill(pid_t pid, const struct pause_ns *ns, int64_t deadline, struct hw
 		return r;
 	if (found.dev != ns->dev || found.ino != ns->ino)
 		return 0;
+	*ret_pidfd = take_fd(pidfd);
+	return 1;
+}
+
+int pause_kill(pid_t pid, const struct pause_ns *ns, int64_t deadline, struct hw_err *e)
+{
+	autoclose int pidfd = -1;
+	int r;
+
+	r = pause_open(pid, ns, &pidfd, e);
+	if (r <= 0)
+		return r;
 	if (pidfd_send_signal(pidfd, SIGKILL, NULL, 0) < 0 && errno != ESRCH)
 		return err_set(e, -errno, "kill process %d", (int)pid);
 	return wait_for_end(pidfd, pid, deadline, e);

@@ -35,7 +35,7 @@ struct pause_process {
 };
 
 /* Starts a process that is in the namespaces of the calling thread, except PID and mount. It is a
- * child of this process, without an exit signal: only pause_kill() and pause_process_done() reap it.
+ * child of this process, without an exit signal: the one who waits for its end reaps it.
  * @cgroup_files: see cgroup_procs_files(); the process enters these cgroups some time after
  * pause_go(). */
 int pause_start(const struct pause_host *host, const struct hw_strings *cgroup_files,
@@ -54,6 +54,10 @@ struct pause_ns {
 /* @path: a namespace, such as /proc/PID/ns/pid or the file that pins it. Return: 1; 0 if the path does
  * not exist, or is not a namespace; or a negative errno */
 int pause_ns_get(const char *path, struct pause_ns *ret_ns, struct hw_err *e);
+
+/* Opens the process if it is in this PID namespace. Return: 1 with a pidfd, which is readable if the process
+ * has ended, but was not waited for; 0 if it does not exist; or a negative errno */
+int pause_open(pid_t pid, const struct pause_ns *ns, int *ret_pidfd, struct hw_err *e);
 
 /* Kills the process if it is in this PID namespace, and waits for its end: then all processes of the
  * namespace have ended. A process with the same ID in another namespace is left alone. The process may

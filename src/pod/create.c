@@ -35,17 +35,18 @@ static int create_namespaces(struct pod *pod, const char *dir, const char *netns
 		.pause = p->options.pause,
 		.procs = &procs,
 	};
+	int r;
 
 	if (pod->spec->namespaces.pid == POD_MODE_POD && pod->cgroup.driver == CGROUP_CGROUPFS) {
 		autofree char *path = cgroup_parent_child(&pod->cgroup, pod->o.id);
-		int r;
 
 		r = cgroup_create(p->options.cgroups, path, e);
 		if (r < 0)
 			return r;
 		cgroup_procs_files(p->options.cgroups, path, &procs);
 	}
-	return namespaces_create(&n, &pod->pid, ret_later, e);
+	r = namespaces_create(&n, &pod->pid, ret_later, e);
+	return r < 0 ? r : pause_watch_add(pod, e);
 }
 
 static int attach_networks(struct pod *pod, const char *netns, struct hw_err *e)

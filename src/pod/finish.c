@@ -25,6 +25,8 @@
 
 static int finish_pod(struct pod *pod, struct hw_err *e)
 {
+	if (pod->state == POD_READY) /* its hawser-pause has ended */
+		return recover_pod(pod, e);
 	if (pod->state == POD_STOPPING)
 		return pod_stop(pod, POD_BACKGROUND, e);
 	if (pod->state == POD_REMOVING)
@@ -80,6 +82,8 @@ static int finish(struct object *o, struct hw_err *e)
 		r = finish_pod((struct pod *)o, e);
 	else
 		r = finish_container((struct container *)o, e);
+	if (r < 0)
+		finisher_add_failed(o);
 	object_end(o);
 	return r;
 }
@@ -171,31 +175,42 @@ void finisher_init(struct finisher *f)
 	pthread_condattr_destroy(&attr);
 }
 
+/* The caller holds the lock; the object is not in the list. */
+static void add(struct finisher *f, struct object *o, int delay_ms)
+{
+	o->finish_at = time_now() + (int64_t)delay_ms * 1000000;
+	list_append(&f->objects, &o->finish_link);
+	shared_ref(o);
+	start_threads(f);
+	pthread_cond_signal(&f->changed);
+}
+
 void finisher_add(struct object *o, int delay_ms)
 {
 	struct finisher *f = &o->table->pods->finisher;
 
 	pthread_mutex_lock(&f->lock);
-	if (!f->stopping && list_is_empty(&o->finish_link)) {
-		o->finish_at = time_now() + (int64_t)delay_ms * 1000000;
-		list_append(&f->objects, &o->finish_link);
-		shared_ref(o);
-		start_threads(f);
-		pthread_cond_signal(&f->changed);
-	}
+	if (!f->stopping && list_is_empty(&o->finish_link))
+		add(f, o, delay_ms);
 	pthread_mutex_unlock(&f->lock);
 }
 
 void finisher_add_failed(struct object *o)
 {
-	int next = o->finish_delay_ms * 2;
+	struct finisher *f = &o->table->pods->finisher;
+	int next;
 
-	if (next < DELAY_MIN_MS)
-		next = DELAY_MIN_MS;
-	if (next > DELAY_MAX_MS)
-		next = DELAY_MAX_MS;
-	o->finish_delay_ms = next;
-	finisher_add(o, next);
+	pthread_mutex_lock(&f->lock);
+	if (!f->stopping && list_is_empty(&o->finish_link)) {
+		next = o->finish_delay_ms * 2;
+		if (next < DELAY_MIN_MS)
+			next = DELAY_MIN_MS;
+		if (next > DELAY_MAX_MS)
+			next = DELAY_MAX_MS;
+		o->finish_delay_ms = next;
+		add(f, o, next);
+	}
+	pthread_mutex_unlock(&f->lock);
 }
 
 void finisher_done(struct finisher *f)

@@ -14,7 +14,9 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "cni/runtime/cache.h"
 #include "cni/runtime/conf.h"
+#include "cni/runtime/gc.h"
 #include "pod/pod.h"
 
 #define CHECK_TIMEOUT_MS 60000
@@ -56,7 +58,10 @@ int pods_check(struct pods *p, const char *id, int64_t deadline, struct hw_strin
 
 /* ---- GC ----------------------------------------------------------------------------- */
 
+/* The valid attachments of a network. */
 struct valid {
+	struct pods *pods;
+	const char *network; /* name */
 	struct hw_valid *v;
 	size_t n;
 };
@@ -78,8 +83,7 @@ static void valid_done(struct valid *valid)
 
 AUTO_VALUE_DEFINE(valid_done, struct valid);
 
-/* Also pods that are being removed: their DEL is still to come. A pod that is not in the view yet has
- * not run a plugin; hw_gc() keeps what is attached after its start. */
+/* Also pods that are being removed: their DEL is still to come. */
 static void add_pods(const struct pods_view *view, const char *network, struct valid *valid)
 {
 	for (size_t i = 0; i < view->n; i++) {
@@ -110,26 +114,38 @@ static void add_cached(const struct pods_view *view, const struct hw_cached *c, 
 		add_valid(valid, c->container_id, c->ifname);
 }
 
+/* For gc_run(), which calls it after its snapshot of the cache: a pod that is not in the view has not run a
+ * plugin before that, because its row comes first. */
+static int list_valid(void *ctx, const struct hw_valid **ret_valid, size_t *ret_n, struct hw_err *e)
+{
+	static const struct hw_valid none[1]; /* NULL would mean: no list */
+	AUTO(hw_cached_list_free) struct hw_cached_list cached = { 0 };
+	AUTO(shared_unref) const struct pods_view *view = NULL;
+	struct valid *valid = ctx;
+	int r;
+
+	r = hw_cached_attachments(valid->pods->options.cni, NULL, NULL, NULL, &cached, e);
+	if (r < 0)
+		return r;
+	view = pods_view(valid->pods);
+	add_pods(view, valid->network, valid);
+	for (size_t i = 0; i < cached.n; i++)
+		add_cached(view, &cached.v[i], valid->network, valid);
+	*ret_valid = valid->v ? valid->v : none;
+	*ret_n = valid->n;
+	return 0;
+}
+
 int pods_gc(struct pods *p, const char *name, struct hw_err *e)
 {
-	AUTO(shared_unref) const struct pods_view *view = NULL;
 	AUTO(hw_conf_free) struct hw_conf *conf = NULL;
-	AUTO(valid_done) struct valid valid = { 0 };
-	struct hw_cached_list cached = { 0 };
+	AUTO(valid_done) struct valid valid = { .pods = p };
 	int r;
 
 	r = network_load(p->options.network, p->conf_dir, name, &conf, e);
 	if (r < 0)
 		return r;
-	r = hw_cached_attachments(p->options.cni, NULL, NULL, NULL, &cached, e);
-	if (r < 0)
-		return r;
-	view = pods_view(p);
-	add_pods(view, hw_conf_name(conf), &valid);
-	for (size_t i = 0; i < cached.n; i++)
-		add_cached(view, &cached.v[i], hw_conf_name(conf), &valid);
-	hw_cached_list_free(&cached);
-	/* NULL would mean: no list */
-	r = hw_gc(p->options.cni, conf, valid.v ? valid.v : &(struct hw_valid){ 0 }, valid.n, e);
+	valid.network = hw_conf_name(conf);
+	r = gc_run(p->options.cni, conf, list_valid, &valid, e);
 	return r < 0 ? err_ctx(e, "GC of network \"%s\"", name) : 0;
 }

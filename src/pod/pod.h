@@ -63,6 +63,7 @@ struct pods {
 	struct object_table containers; /* struct container */
 	char *runtime_root;		/* state of the OCI runtime */
 	struct exits *exits;
+	struct pause_watch *pause_watch;
 	struct events *events;
 
 	struct finisher finisher;
@@ -114,7 +115,7 @@ void finisher_done(struct finisher *f);
 /* Stop or remove a pod or container in the background, as its state says, until that has succeeded. Does
  * nothing if it is already in the list. */
 void finisher_add(struct object *o, int delay_ms);
-/* Like finisher_add(), with a delay that grows with each call. The caller owns the object. */
+/* Like finisher_add(), with a delay that grows each time. */
 void finisher_add_failed(struct object *o);
 
 /* ---- lost.c ------------------------------------------------------------------------- */
@@ -123,8 +124,17 @@ int lost_find(struct pods *p, struct hw_err *e);
 /* Logs that the database was lost, if that left lost objects. */
 void lost_report(struct pods *p);
 
+/* ---- pause-watch.c ------------------------------------------------------------------ */
+int pause_watch_open(struct pods *p, struct hw_err *e);
+void pause_watch_close(struct pods *p);
+/* Stops a pod when its hawser-pause ends; does nothing for a pod without one. The caller owns the pod. */
+int pause_watch_add(struct pod *pod, struct hw_err *e);
+
 /* ---- recover.c ---------------------------------------------------------------------- */
 /* Holds the layers of all containers, watches those that live, and reads how the others have ended. */
 int recover_containers(struct pods *p, struct hw_err *e);
+/* Stops a pod that should be ready, but has lost an object. The caller owns the pod. Return: 0, also if the
+ * pod is complete or cannot be checked; a negative errno if its state cannot be stored */
+int recover_pod(struct pod *pod, struct hw_err *e);
 
 #endif

@@ -210,6 +210,8 @@ int pods_open(const struct pods_options *options, struct pods **ret_pods, struct
 	if (r == 0)
 		r = lost_find(p, e);
 	if (r == 0)
+		r = pause_watch_open(p, e);
+	if (r == 0)
 		r = exits_open(p, e);
 	if (r == 0)
 		r = recover_containers(p, e);
@@ -227,6 +229,7 @@ void pods_close(struct pods *p)
 	if (!p)
 		return;
 	exits_close(p);
+	pause_watch_close(p);
 	finisher_done(&p->finisher);
 	db_close(p->db);
 	events_free(p->events);

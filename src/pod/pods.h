@@ -19,7 +19,7 @@
  *
  *	state     the objects of the pod               after a restart
  *	making    some of them may exist               the pod is removed
- *	ready     all exist                            stays
+ *	ready     all exist                            stays; is stopped if one is gone
  *	stopping  some of them may exist               is stopped
  *	stopped   files only                           stays
  *	removing  some files may exist                 is removed

@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -114,19 +115,28 @@ int pods_sweep(struct pods *p, struct hw_err *e)
 
 /* ---- pods with a row ------------------------------------------------------------------ */
 
-/* Return: 1 if @path is a namespace, and the one in which @pid is, unless @pid is 0; 0 if it is not; or
- * a negative errno */
-static int check_pin(const char *path, int pid, struct hw_err *e)
+/* Return: 1 if @path is a namespace; 0 if not; or a negative errno */
+static int check_pin(const char *path, struct hw_err *e)
 {
-	autofree char *proc = str_printf("/proc/%d/ns/pid", pid);
-	struct pause_ns pinned, own;
+	struct pause_ns ns;
+
+	return pause_ns_get(path, &ns, e);
+}
+
+/* A process that has ended still has its PID namespace until its parent has waited for it.
+ * Return: 1 if the process runs in the namespace; 0 if not; or a negative errno */
+static int check_pause(const char *path, int pid, struct hw_err *e)
+{
+	autoclose int pidfd = -1;
+	struct pause_ns ns;
 	int r;
 
-	r = pause_ns_get(path, &pinned, e);
-	if (r <= 0 || pid == 0)
+	r = pause_ns_get(path, &ns, e);
+	if (r > 0)
+		r = pause_open(pid, &ns, &pidfd, e);
+	if (r <= 0)
 		return r;
-	r = pause_ns_get(proc, &own, e);
-	return r <= 0 ? r : pinned.dev == own.dev && pinned.ino == own.ino;
+	return poll(&(struct pollfd){ .fd = pidfd, .events = POLLIN }, 1, 0) == 0;
 }
 
 /* Return: 1 if the objects of a pod that should be ready are complete; 0 if not, with the reason; or a
@@ -141,20 +151,20 @@ static int check_objects(const struct pod *pod, const char **ret_damage, struct 
 
 	*ret_damage = "its network namespace is gone";
 	if (n->network == POD_MODE_POD)
-		r = check_pin(netns, 0, e);
+		r = check_pin(netns, e);
 	if (r > 0 && n->ipc == POD_MODE_POD) {
 		*ret_damage = "its IPC namespace is gone";
-		r = check_pin(ipc, 0, e);
+		r = check_pin(ipc, e);
 	}
 	if (r > 0 && n->pid == POD_MODE_POD) {
 		*ret_damage = "hawser-pause has ended";
-		r = pod->pid > 0 ? check_pin(pid, pod->pid, e) : 0;
+		r = pod->pid > 0 ? check_pause(pid, pod->pid, e) : 0;
 	}
 	return r;
 }
 
 /* A pod that cannot be checked is left alone: its containers may be running. */
-static int recover_pod(struct pod *pod, struct hw_err *e)
+int recover_pod(struct pod *pod, struct hw_err *e)
 {
 	const char *damage;
 	int r = 1;
@@ -175,6 +185,15 @@ static int recover_pod(struct pod *pod, struct hw_err *e)
 	return 0;
 }
 
+static void watch_pause(struct pod *pod)
+{
+	struct hw_err e;
+
+	if (pause_watch_add(pod, &e) < 0)
+		log_event(LOG_ERROR, "pod cannot be watched", "pod", pod->o.id, "error", e.msg,
+			  NULL);
+}
+
 int pods_recover(struct pods *p, struct hw_err *e)
 {
 	AUTO(shared_unref) const struct containers_view *containers = containers_view(p);
@@ -191,6 +210,8 @@ int pods_recover(struct pods *p, struct hw_err *e)
 		if (r != 0)
 			continue;
 		r = recover_pod(pod, e);
+		if (r == 0 && pod->state == POD_READY)
+			watch_pause(pod);
 		object_end(&pod->o);
 	}
 	for (size_t i = 0; i < containers->n; i++) {

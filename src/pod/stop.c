@@ -141,7 +141,9 @@ int pod_stop(struct pod *pod, unsigned flags, struct hw_err *e)
 	free(take_ptr(pod->message));
 	pod->pid = 0;
 	/* a pod that is being removed stays in that state */
-	return pod->state == POD_STOPPING ? state_change(pod, POD_STOPPED, e) : 0;
+	if (pod->state == POD_STOPPING)
+		r = state_change(pod, POD_STOPPED, e);
+	return r < 0 ? stop_failed(pod, e) : 0;
 }
 
 int pod_remove(struct pod *pod, unsigned flags, struct hw_err *e)
@@ -158,9 +160,9 @@ int pod_remove(struct pod *pod, unsigned flags, struct hw_err *e)
 		r = remove_files(pod, e);
 	if (r == 0)
 		r = remove_cgroup(pod, e);
-	if (r < 0)
-		return stop_failed(pod, e);
-	return state_delete(pod, e);
+	if (r == 0)
+		r = state_delete(pod, e);
+	return r < 0 ? stop_failed(pod, e) : 0;
 }
 
 /* ---- operations --------------------------------------------------------------------- */

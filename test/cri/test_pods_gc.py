@@ -2,6 +2,7 @@
 """
 test/cri/test_pods_gc.py - attachments that no pod has any more are deleted when the daemon starts
 """
+import json
 import os
 import shutil
 
@@ -88,6 +89,22 @@ def test_attachments_of_the_built_in_network_are_collected_without_being_listed(
     d.start()
     wait_until(lambda: leases(BUILT_IN_LEASES) == [], d.log)
     run("ip", "link", "delete", "hawser0")
+
+
+def test_attachments_of_the_network_from_the_template_are_collected_without_being_listed(pods):
+    d = pods(network=False, start=False)
+    conf = d.conflist("rendered")
+    del conf["plugins"][0]["capabilities"]["ipRanges"]
+    (d.dir / "template").write_text(json.dumps(conf).replace(d.subnet, "{{.PodCIDR}}"))
+    d.command += ["--cni-conf-template", d.dir / "template"]
+    d.start()
+    d.cri.call("UpdateRuntimeConfig", runtime_config={"network_config": {"pod_cidr": "10.97.0.0/24"}})
+    wait_until(lambda: d.network()[0])
+    pod, kept = d.cri.run("a"), d.cri.run("b")
+    assert d.cri.address(pod).startswith("10.97.0.")
+    killed(d, pod)
+    d.start()
+    wait_until(lambda: d.leased() == [d.cri.address(kept)], d.log)
 
 
 def test_a_pod_whose_create_runs_during_the_collection_keeps_its_attachments(pods):

@@ -107,6 +107,27 @@ def test_the_timeout_applies_to_all_networks_of_a_pod_together(pods):
     assert code == "INTERNAL" and "timed out" in text and not d.leftovers()
 
 
+def test_the_first_address_is_ipv4_and_the_others_are_in_the_order_of_the_result(pods):
+    d = pods(network=False)
+    conf = d.conflist()
+    subnets = ("fd00:9::/64", "10.88.0.0/24", "10.89.0.0/24", "fd00:8::/64")
+    conf["plugins"][0].update(isGateway=False, ipMasq=False)
+    conf["plugins"][0]["ipam"].update(ranges=[[{"subnet": s}] for s in subnets], routes=[])
+    d.write_network(conf)
+    wait_until(lambda: d.network()[0])
+    pod = d.cri.run("a", hostname="web")
+
+    def addresses():
+        network = d.cri.status(pod).network
+        return [network.ip, *[ip.ip for ip in network.additional_ips]]
+    assert addresses() == ["10.88.0.2", "fd00:9::2", "10.89.0.2", "fd00:8::2"]
+    hosts = (d.state / "pods" / pod / "hosts").read_text().splitlines()
+    assert hosts[-4:] == ["%s\tweb" % address for address in addresses()]
+    before = addresses()
+    d.restart()
+    assert addresses() == before
+
+
 # ---- which network ---------------------------------------------------------------------------------
 
 def test_without_a_network_only_pods_of_the_hosts_network_are_created(pods):

@@ -2,6 +2,7 @@
 """
 test/cri/test_pods_plugins.py - pods whose plugins fail, hang, die or print too much; DEL without what ADD had
 """
+import contextlib
 import os
 import pathlib
 import shutil
@@ -108,6 +109,33 @@ def test_a_plugin_that_is_missing_at_del_is_waited_for(pods):
     assert code == "INTERNAL" and 'failed to find plugin "portmap"' in text
     (d.dir / "portmap").rename(d.bin / "portmap")
     wait_until(lambda: d.cri.info(pod)["state"] == "stopped")
+
+
+@contextlib.contextmanager
+def locked(d):
+    """Another program has locked the database, as a backup might."""
+    with d.database() as db:
+        db.execute("BEGIN IMMEDIATE")
+        yield
+        db.rollback()
+
+
+@pytest.mark.parametrize("what", ["stop", "failed create"])
+def test_the_last_step_is_repeated_in_the_background_if_it_cannot_be_stored(pods, what):
+    d = pods()
+    pod = d.cri.run("a")
+    d.direct("DEL.pause")
+    d.direct("ADD.fail", "no more room")
+    call = d.cri.start("StopPodSandbox", pod_sandbox_id=pod) if what == "stop" else d.cri.start_run("b")
+    d.wait_for_call("DEL", 1)
+    with locked(d):
+        d.undirect()
+        assert ("no more room" if what == "failed create" else "database is locked") in call.exception(60).details()
+        d.logged("database is locked")
+    if what == "stop":
+        wait_until(lambda: d.cri.info(pod)["state"] == "stopped", d.log)
+    else:
+        wait_until(lambda: d.cri.ids() == [pod], d.log)
 
 
 # ---- plugins that misbehave ------------------------------------------------------------------------

@@ -8,9 +8,11 @@
  * How:   takes a snapshot of the cache, then waits for the network's lock. An
  *        attachment whose cache entry is newer than the snapshot was added
  *        after the caller had made its list: it is kept, and added to the list
- *        that the plugins get.
+ *        that the plugins get. hawser-cri makes its list after the snapshot.
  * Rules: GC continues after an error and returns all errors, one per line.
  */
+#include "cni/runtime/gc.h"
+
 #include <string.h>
 
 #include "base/err.h"
@@ -112,26 +114,34 @@ static void gc_plugins(struct gc *gc, const struct run *run)
 	}
 }
 
-int hw_gc(const struct hw_cni *cni, const struct hw_conf *conf, const struct hw_valid *valid,
-	  size_t n_valid, struct hw_err *e)
+int gc_run(const struct hw_cni *cni, const struct hw_conf *conf,
+	   int (*list)(void *ctx, const struct hw_valid **ret_valid, size_t *ret_n,
+		       struct hw_err *e),
+	   void *ctx, struct hw_err *e)
 {
 	AUTO(cache_snapshot_free) struct cache_snapshot *before = NULL;
 	AUTO(hw_cached_list_free) struct hw_cached_list cached = { 0 };
-	AUTO(gc_done) struct gc gc = { .cni = cni, .conf = conf, .with_valid = valid != NULL };
+	AUTO(gc_done) struct gc gc = { .cni = cni, .conf = conf };
 	AUTO(run_done) struct run run = { 0 };
+	const struct hw_valid *valid = NULL;
 	autoclose int lock = -1;
+	size_t n_valid = 0;
 	int r;
 
 	if (conf->disable_gc)
 		return 0;
-	for (size_t i = 0; valid && i < n_valid; i++)
-		add_valid(&gc, valid[i].container_id, valid[i].ifname);
 	r = run_init(&run, cni, conf, NULL, e);
 	if (r < 0)
 		return r;
 	r = cache_snapshot(cni->cache_dir, &before, e);
 	if (r < 0)
 		return r;
+	r = list(ctx, &valid, &n_valid, e);
+	if (r < 0)
+		return r;
+	gc.with_valid = valid != NULL;
+	for (size_t i = 0; valid && i < n_valid; i++)
+		add_valid(&gc, valid[i].container_id, valid[i].ifname);
 	r = run_lock(&run, true, &lock, e);
 	if (r < 0)
 		return r;
@@ -149,4 +159,27 @@ int hw_gc(const struct hw_cni *cni, const struct hw_conf *conf, const struct hw_
 		errors_add(&gc.errors, e);
 	gc_plugins(&gc, &run);
 	return errors_result(&gc.errors, e);
+}
+
+struct given {
+	const struct hw_valid *valid;
+	size_t n_valid;
+};
+
+static int list_given(void *ctx, const struct hw_valid **ret_valid, size_t *ret_n, struct hw_err *e)
+{
+	const struct given *given = ctx;
+
+	(void)e;
+	*ret_valid = given->valid;
+	*ret_n = given->n_valid;
+	return 0;
+}
+
+int hw_gc(const struct hw_cni *cni, const struct hw_conf *conf, const struct hw_valid *valid,
+	  size_t n_valid, struct hw_err *e)
+{
+	struct given given = { valid, n_valid };
+
+	return gc_run(cni, conf, list_given, &given, e);
 }

@@ -15,6 +15,7 @@
 #include "cni/runtime/cache.h"
 #include "cni/runtime/cni.h"
 #include "cni/runtime/conf.h"
+#include "cni/runtime/gc.h"
 #include "cni/runtime/run.h"
 
 /* A plugin that adds the call to its notes and writes its input to NAME.COMMAND. */
@@ -315,6 +316,33 @@ static void lock_timeout(void **state)
 	assert_true(is_cached(&f, "n", "c1"));
 }
 
+/* As if the ADD had run on another thread meanwhile. */
+static int list_and_add(void *ctx, const struct hw_valid **ret_valid, size_t *ret_n,
+			struct hw_err *e)
+{
+	static const struct hw_valid valid[] = { { "c1", "eth0" } };
+
+	(void)e;
+	add(ctx, ((struct fixture *)ctx)->conf, "c2");
+	*ret_valid = valid;
+	*ret_n = ARRAY_SIZE(valid);
+	return 0;
+}
+
+static void attached_after_the_list(void **state)
+{
+	AUTO(fixture_done) struct fixture f = fixture(state, V110);
+
+	add(&f, f.conf, "c0");
+	add(&f, f.conf, "c1");
+	assert_ok(gc_run(f.cni, f.conf, list_and_add, &f, &f.e), f.e);
+	assert_notes(f.p, "DEL a c0 eth0 /ns\nGC a\n");
+	assert_true(is_cached(&f, "n", "c1") && is_cached(&f, "n", "c2"));
+	assert_gc_key(&f, "cni.dev/valid-attachments",
+		      "[{\"containerID\":\"c1\",\"ifname\":\"eth0\"},"
+		      "{\"containerID\":\"c2\",\"ifname\":\"eth0\"}]");
+}
+
 /* Return: how many descriptors of the process refer to a lock file of the library */
 static int lock_openers(const struct place *p, pid_t pid)
 {
@@ -557,6 +585,8 @@ static const struct CMUnitTest tests[] = {
 	PLACE_TEST("gc: a cancel stops the whole call", cancelled),
 	PLACE_TEST("gc: GC fails with code 11 if a running ADD does not finish in time",
 		   lock_timeout),
+	PLACE_TEST("gc: what is attached just after the list was made is kept",
+		   attached_after_the_list),
 	PLACE_TEST("gc: GC with an empty list keeps fifty attachments that are being added",
 		   keeps_adds_of_other_processes),
 	PLACE_TEST("gc: fifty ADDs and five GCs at once leave plugin and cache consistent",
