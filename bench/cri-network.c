@@ -21,7 +21,7 @@
 #include "base/os/proc.h"
 #include "base/str.h"
 #include "base/time.h"
-#include "pod/plugin-server.h"
+#include "pod/network/plugin-server.h"
 
 #define QUEUES "1" /* as in src/plugins/pod/link.c */
 

@@ -30,7 +30,7 @@
 #include "base/os/proc.h"
 #include "base/str.h"
 #include "base/time.h"
-#include "pod/plugin-server.h"
+#include "pod/network/plugin-server.h"
 
 #define SIDES	  3
 #define SETTLE_MS 40

@@ -104,10 +104,10 @@ refused() {
 }
 
 @test "lint: a foreign header that belongs to one file is refused in other files of its folder" {
-	c_file src/pod/network-watch.c '#include <uv.h>'
+	c_file src/pod/network/watch.c '#include <uv.h>'
 	run -0 lint arrows
-	c_file src/pod/template.c '#include <uv.h>'
-	refused arrows src/pod/template.c:2 "<uv.h> is for"
+	c_file src/pod/network/template.c '#include <uv.h>'
+	refused arrows src/pod/network/template.c:2 "<uv.h> is for"
 }
 
 @test "lint: a folder may not include a header of its own subfolder without an arrow" {

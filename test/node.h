@@ -22,9 +22,9 @@
 #include "oci/cgroup.h"
 #include "oci/pause.h"
 #include "oci/spec/limits.h"
-#include "pod/network-watch.h"
-#include "pod/plugin-server.h"
-#include "pod/pod-cidr.h"
+#include "pod/network/plugin-server.h"
+#include "pod/network/pod-cidr.h"
+#include "pod/network/watch.h"
 #include "pod/pods.h"
 
 #define NODE_TIMEOUT_MS 20000

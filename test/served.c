@@ -28,7 +28,7 @@
 
 #include "base/os/file.h"
 #include "base/str.h"
-#include "pod/plugin-server.h"
+#include "pod/network/plugin-server.h"
 
 #define INPUT_MAX (8 << 20)
 #define CALLS_MAX 1000

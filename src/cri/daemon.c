@@ -44,9 +44,9 @@
 #include "oci/spec/limits.h"
 #include "pod/containers.h"
 #include "pod/network-gc.h"
-#include "pod/network-watch.h"
-#include "pod/plugin-server.h"
-#include "pod/pod-cidr.h"
+#include "pod/network/plugin-server.h"
+#include "pod/network/pod-cidr.h"
+#include "pod/network/watch.h"
 #include "pod/pods.h"
 #include "rpc/socket.h"
 

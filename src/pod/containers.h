@@ -38,9 +38,9 @@
 #include "base/err.h"
 #include "image/digest.h"
 #include "oci/run/exec.h"
-#include "pod/container-spec.h"
 #include "pod/object.h"
 #include "pod/pods.h"
+#include "pod/spec/container-spec.h"
 
 /* ---- operations --------------------------------------------------------------------- */
 

@@ -17,7 +17,7 @@
 #include "oci/cgroup.h"
 #include "pod/files.h"
 #include "pod/namespaces.h"
-#include "pod/pod-cidr.h"
+#include "pod/network/pod-cidr.h"
 #include "pod/pod.h"
 
 /* ---- objects ------------------------------------------------------------------------ */

@@ -8,7 +8,7 @@
 #include <hawser/field.h>
 
 #include "base/err.h"
-#include "pod/spec.h"
+#include "pod/spec/spec.h"
 
 /* Creates the directory @dir with resolv.conf, hostname and shm, and the pod's directory for logs. */
 int files_create(const char *dir, const struct pod_spec *spec, struct hw_err *e);

@@ -11,14 +11,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/os/file.h"
@@ -207,13 +205,6 @@ int namespaces_create(const struct namespaces_new *n, int *ret_pid, struct hw_st
 	*ret_pid = job.pid;
 	*ret_later = job.later;
 	return 0;
-}
-
-bool namespaces_is_pin(const char *path)
-{
-	struct statfs fs;
-
-	return statfs(path, &fs) == 0 && fs.f_type == NSFS_MAGIC;
 }
 
 int namespaces_set_sysctls(const char *netns, const struct pod_spec *spec,

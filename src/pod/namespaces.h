@@ -13,7 +13,7 @@
 
 #include "base/err.h"
 #include "oci/pause.h"
-#include "pod/spec.h"
+#include "pod/spec/spec.h"
 
 struct namespaces_new {
 	const struct pod_spec *spec;
@@ -32,9 +32,6 @@ int namespaces_create(const struct namespaces_new *n, int *ret_pid, struct hw_st
 /* Sets sysctls of the pod's network namespace: the values that the spec has for @names. */
 int namespaces_set_sysctls(const char *netns, const struct pod_spec *spec,
 			   const struct hw_strings *names, struct hw_err *e);
-/* Return: false if the path does not exist, or is a file without a namespace: its mount was removed, or
- * never made */
-bool namespaces_is_pin(const char *path);
 /* Kills hawser-pause and all processes in its namespace, and removes the pins. Idempotent. */
 int namespaces_remove(const char *netns, const char *dir, struct hw_err *e);
 

@@ -48,9 +48,9 @@
 #include "oci/cgroup.h"
 #include "oci/handler.h"
 #include "oci/pause.h"
-#include "pod/network.h"
+#include "pod/network/network.h"
 #include "pod/object.h"
-#include "pod/spec.h"
+#include "pod/spec/spec.h"
 
 #define POD_ID OBJECT_ID
 

@@ -15,7 +15,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "oci/resources.h"
-#include "pod/spec.h"
+#include "pod/spec/spec.h"
 
 struct Runtime__V1__LinuxContainerResources; /* api/cri-v1.pb-c.h */
 struct Runtime__V1__NamespaceOption;

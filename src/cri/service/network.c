@@ -9,7 +9,7 @@
 #include "cri/service/services.h"
 #include "pod/network-gc.h"
 #include "pod/network-list.h"
-#include "pod/pod-cidr.h"
+#include "pod/network/pod-cidr.h"
 
 /* ---- List --------------------------------------------------------------------------- */
 

@@ -11,7 +11,7 @@
 #include "cri/service/convert.h"
 #include "cri/service/executables.h"
 #include "cri/service/services.h"
-#include "pod/pod-cidr.h"
+#include "pod/network/pod-cidr.h"
 
 #define KUBELET_API "0.1.0" /* all runtimes return this version */
 

@@ -22,8 +22,8 @@
 #include "image/pull/pull.h"
 #include "image/store/store.h"
 #include "oci/handler.h"
-#include "pod/network-watch.h"
-#include "pod/pod-cidr.h"
+#include "pod/network/pod-cidr.h"
+#include "pod/network/watch.h"
 #include "pod/pods.h"
 #include "rpc/server.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pod/plugin-server.c - run CNI plugins through `hawser-plugin serve`
+ * pod/network/plugin-server.c - run CNI plugins through `hawser-plugin serve`
  *
  * How:   each call has its own socket pair, and the thread of the caller does all I/O on it
  *        (cni/serve-message.h has the protocol):
@@ -15,7 +15,7 @@
  *        EOF says that all processes of the call have ended. It is not waited for if the request
  *        was not read: then the process will find the shutdown before it starts the plugin.
  */
-#include "pod/plugin-server.h"
+#include "pod/network/plugin-server.h"
 
 #include <errno.h>
 #include <fcntl.h>

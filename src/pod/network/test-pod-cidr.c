@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pod/test-pod-cidr.c - the pod CIDR, and network configurations generated with it
+ * pod/network/test-pod-cidr.c - the pod CIDR, and network configurations generated with it
  */
-#include "pod/pod-cidr.h"
+#include "pod/network/pod-cidr.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

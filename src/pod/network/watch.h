@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pod/network-watch.h - configuration and readiness of the pod network
+ * pod/network/watch.h - configuration and readiness of the pod network
  *
  * What:  finds the first valid network configuration in the CNI directory. The network is
  *        ready if all of its plugins exist and, from CNI 1.1.0 on, their STATUS succeeds.

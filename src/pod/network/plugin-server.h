@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pod/plugin-server.h - run CNI plugins through `hawser-plugin serve`
+ * pod/network/plugin-server.h - run CNI plugins through `hawser-plugin serve`
  *
  * What:  a struct hw_exec for libhawser. Results, errors and the effects of deadlines and
  *        cancellation are those of hw_exec_run(), but a plugin of hawser-plugin needs no exec.
@@ -17,8 +17,8 @@
  *        The call of a plugin that crashes or is killed fails; other calls are not affected. If
  *        serve is killed, running calls continue.
  */
-#ifndef POD_PLUGIN_SERVER_H
-#define POD_PLUGIN_SERVER_H
+#ifndef POD_NETWORK_PLUGIN_SERVER_H
+#define POD_NETWORK_PLUGIN_SERVER_H
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pod/network-args.h - what plugins are told about a pod: CNI_ARGS, capabilities, further networks
+ * pod/network/args.h - what plugins are told about a pod: CNI_ARGS, capabilities, further networks
  */
 #ifndef POD_NETWORK_ARGS_H
 #define POD_NETWORK_ARGS_H
@@ -9,7 +9,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "pod/spec.h"
+#include "pod/spec/spec.h"
 
 #define NETWORK_IFNAME "eth0" /* interface of the first network */
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pod/network-args.c - what plugins are told about a pod: CNI_ARGS, capabilities, further networks
+ * pod/network/args.c - what plugins are told about a pod: CNI_ARGS, capabilities, further networks
  *
  * How:   the names of arguments and capabilities are those that containerd and CRI-O use, because
  *        plugins of other projects look for them.
  */
-#include "pod/network-args.h"
+#include "pod/network/args.h"
 
 #include <errno.h>
 #include <inttypes.h>

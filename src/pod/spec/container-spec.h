@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pod/container-spec.h - what a client asks for when it creates a container
+ * pod/spec/container-spec.h - what a client asks for when it creates a container
  *
- * Rules: as in pod/spec.h: immutable and shared once it was checked; two requests are the same if their
+ * Rules: as in pod/spec/spec.h: immutable and shared once it was checked; two requests are the same if their
  *        encoded texts are the same; error texts contain the names of the fields of CRI.
  */
-#ifndef POD_CONTAINER_SPEC_H
-#define POD_CONTAINER_SPEC_H
+#ifndef POD_SPEC_CONTAINER_SPEC_H
+#define POD_SPEC_CONTAINER_SPEC_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,7 +16,7 @@
 #include "base/err.h"
 #include "base/shared.h"
 #include "oci/resources.h"
-#include "pod/spec.h"
+#include "pod/spec/spec.h"
 
 /* The numbers are those of CRI. */
 enum container_propagation {

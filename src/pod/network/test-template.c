@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pod/test-template.c - templates of a network configuration
+ * pod/network/test-template.c - templates of a network configuration
  */
-#include "pod/template.h"
+#include "pod/network/template.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

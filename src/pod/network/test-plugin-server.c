@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pod/test-plugin-server.c - tests of plugins that `hawser-plugin serve` runs
+ * pod/network/test-plugin-server.c - tests of plugins that `hawser-plugin serve` runs
  *
  * The directory of plugins has a link to hawser-plugin, links of some of its plugins, and shell scripts.
  * The path of the first link finds the processes of this test's serve.
  */
-#include "pod/plugin-server.h"
+#include "pod/network/plugin-server.h"
 
 #include "cni/test.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pod/spec.c - what a client asks for when it creates a pod
+ * pod/spec/spec.c - what a client asks for when it creates a pod
  */
-#include "pod/spec.h"
+#include "pod/spec/spec.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pod/network.c - attach a pod to its networks, check and detach it
+ * pod/network/network.c - attach a pod to its networks, check and detach it
  */
-#include "pod/network.h"
+#include "pod/network/network.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -13,11 +13,11 @@
 #include "base/ip.h"
 #include "base/json/field.h"
 #include "base/json/value.h"
+#include "base/os/netns.h"
 #include "base/str.h"
 #include "base/time.h"
 #include "cni/result.h"
 #include "cni/runtime/conf.h"
-#include "pod/namespaces.h"
 
 #define AT(member) HW_AT(struct pod_attachment, member)
 
@@ -383,7 +383,7 @@ static int detach_cached_one(const struct hw_cni *cni, const struct hw_cached *c
 	struct hw_attach at = {
 		.size = sizeof(at),
 		.container_id = c->container_id,
-		.netns = c->netns && namespaces_is_pin(c->netns) ? c->netns : "",
+		.netns = c->netns && netns_is_pin(c->netns) ? c->netns : "",
 		.ifname = c->ifname,
 		.args = args,
 		.n_args = c->args.n,

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pod/test-pod.h - specs for the unit tests of this folder
+ * pod/spec/test-pod.h - specs for the unit tests of this folder
  */
-#ifndef POD_TEST_POD_H
-#define POD_TEST_POD_H
+#ifndef POD_SPEC_TEST_POD_H
+#define POD_SPEC_TEST_POD_H
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "pod/spec.h"
+#include "pod/spec/spec.h"
 
 /* Return: the smallest valid spec, not sealed */
 static inline struct pod_spec *test_spec(const char *name)

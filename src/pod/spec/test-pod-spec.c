@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pod/test-pod-spec.c - tests of pod/spec.c
+ * pod/spec/test-pod-spec.c - tests of pod/spec/spec.c
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +15,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "pod/test-pod.h"
+#include "pod/spec/test-pod.h"
 
 static void assert_refused(struct pod_spec *spec, const char *msg)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pod/network-watch.c - configuration and readiness of the pod network
+ * pod/network/watch.c - configuration and readiness of the pod network
  *
  * How:   inotify, through libuv, watches the directories of configurations and plugins.
  *        An event starts a short timer, so that a burst of events causes one update.
@@ -13,7 +13,7 @@
  *        it ends. Then a timer starts the next STATUS: after one second if the network
  *        is not ready, after five seconds if it is.
  */
-#include "pod/network-watch.h"
+#include "pod/network/watch.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pod/pod-cidr.h - the pod CIDR that kubelet assigns to this node
+ * pod/network/pod-cidr.h - the pod CIDR that kubelet assigns to this node
  *
  * What:  saves the CIDR in the state directory, and generates a network configuration from
  *        a template with it.
@@ -8,15 +8,15 @@
  *        configuration is generated only if there is a template and no other network is
  *        configured.
  */
-#ifndef POD_POD_CIDR_H
-#define POD_POD_CIDR_H
+#ifndef POD_NETWORK_POD_CIDR_H
+#define POD_NETWORK_POD_CIDR_H
 
 #include <pthread.h>
 
 #include <hawser/field.h>
 
 #include "base/err.h"
-#include "pod/network-watch.h"
+#include "pod/network/watch.h"
 
 #define POD_CIDR_CONFLIST "10-hawser.conflist"
 

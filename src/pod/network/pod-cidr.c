@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pod/pod-cidr.c - the pod CIDR that kubelet assigns to this node
+ * pod/network/pod-cidr.c - the pod CIDR that kubelet assigns to this node
  *
  * Rules: if the rendered template is not a valid network configuration, no file
  *        changes. Files are not synced: kubelet sends the CIDR after each start, so
  *        files that a power cut has damaged are written again.
  */
-#include "pod/pod-cidr.h"
+#include "pod/network/pod-cidr.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@
 #include "base/os/file.h"
 #include "base/str.h"
 #include "cni/runtime/conf.h"
-#include "pod/template.h"
+#include "pod/network/template.h"
 
 #define FILE_NAME "pod-cidr"
 #define CIDRS_MAX 16

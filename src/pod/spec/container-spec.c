@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pod/container-spec.c - what a client asks for when it creates a container
+ * pod/spec/container-spec.c - what a client asks for when it creates a container
  */
-#include "pod/container-spec.h"
+#include "pod/spec/container-spec.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pod/network.h - attach a pod to its networks, check and detach it
+ * pod/network/network.h - attach a pod to its networks, check and detach it
  *
  * What:  a plan lists the attachments of a pod: for each one the complete configuration of its
  *        network and the arguments of its plugins. It is stored before the first plugin runs.
@@ -8,16 +8,16 @@
  *        directory, and the CNI cache. It is idempotent.
  *        The caller sees to it that at most one call works on a pod at a time.
  */
-#ifndef POD_NETWORK_H
-#define POD_NETWORK_H
+#ifndef POD_NETWORK_NETWORK_H
+#define POD_NETWORK_NETWORK_H
 
 #include <hawser/cni.h>
 
 #include "base/err.h"
 #include "base/shared.h"
-#include "pod/network-args.h"
-#include "pod/network-watch.h"
-#include "pod/spec.h"
+#include "pod/network/args.h"
+#include "pod/network/watch.h"
+#include "pod/spec/spec.h"
 
 struct pod_attachment {
 	char *network; /* name */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pod/template.c - templates of a network configuration, like containerd's cni_conf_template
+ * pod/network/template.c - templates of a network configuration, like containerd's cni_conf_template
  *
  * How:   the text is interpreted in place. render_block() copies literal text and
  *        executes actions, up to the action that ends its block. A range renders the block
  *        after it once per element, from the same position; a block that is not
  *        selected is rendered without output, to find its end.
  */
-#include "pod/template.h"
+#include "pod/network/template.h"
 
 #include <ctype.h>
 #include <errno.h>

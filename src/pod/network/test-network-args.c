@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pod/test-network-args.c - tests of pod/network-args.c
+ * pod/network/test-network-args.c - tests of pod/network/args.c
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,8 +14,8 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "pod/network-args.h"
-#include "pod/test-pod.h"
+#include "pod/network/args.h"
+#include "pod/spec/test-pod.h"
 
 static void args(void **state)
 {

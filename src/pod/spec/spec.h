@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pod/spec.h - what a client asks for when it creates a pod
+ * pod/spec/spec.h - what a client asks for when it creates a pod
  *
  * What:  the request as a struct, with a field table that encodes it for the database.
  * Rules: immutable and shared (base/shared.h) once it was checked. Two requests are the same if
  *        their encoded texts are the same. Error texts contain the names of the fields of CRI,
  *        which are also the keys of the encoded text.
  */
-#ifndef POD_SPEC_H
-#define POD_SPEC_H
+#ifndef POD_SPEC_SPEC_H
+#define POD_SPEC_SPEC_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pod/template.h - templates of a network configuration, like containerd's cni_conf_template
+ * pod/network/template.h - templates of a network configuration, like containerd's cni_conf_template
  *
  * What:  the subset of Go's text/template that such files use:
  *
@@ -13,8 +13,8 @@
  * Rules: depth, steps and output are limited. Other actions are rejected with an error
  *        that names the line.
  */
-#ifndef POD_TEMPLATE_H
-#define POD_TEMPLATE_H
+#ifndef POD_NETWORK_TEMPLATE_H
+#define POD_NETWORK_TEMPLATE_H
 
 #include <stddef.h>
 
