@@ -222,7 +222,7 @@ class Memory:
     def lines(figures):
         yield line(figures["what"], f'{figures["ours"]:>9} KiB')
         yield line("  " + figures["peer"], f'{figures["theirs"]:>9} KiB',
-                   f'{figures["ours"] / figures["theirs"]:.2f}x', figures)
+                   f'{figures["ours"] / figures["theirs"]:.2f}x' if figures["theirs"] else "", figures)
 
 
 @dataclasses.dataclass

@@ -53,9 +53,10 @@
 #include "cni/runtime/exec.h"
 #include "cni/serve-message.h"
 
-#define FILES_WANTED 65536 /* open files: two for each running call */
-#define RETRY_MS     100   /* after a failed fork */
-#define GROUP_MS     10000 /* timeout for the end of a killed group */
+#define FILES_WANTED 65536			    /* open files: two for each running call */
+#define RETRY_MS     100			    /* after a failed fork */
+#define GROUP_MS     10000			    /* timeout for the end of a killed group */
+#define ERRORS_MAX   (PROC_OUTPUT_MAX + (64 << 10)) /* size of a memory file for standard error */
 
 /* A process, while it waits for a call and then until it ends. */
 struct call {
@@ -131,18 +132,35 @@ static void send_failure(int socket, const struct hw_err *why)
 
 /* ---- the process of a call: the plugin --------------------------------------------- */
 
+/* The file has a fixed size, so that a program that prints without end does not fill the memory: writing
+ * beyond the end fails. What is not written uses no memory. */
+static int create_errors_file(struct hw_err *e)
+{
+	autoclose int fd = -1;
+
+	fd = memfd_create("errors", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd < 0 || ftruncate(fd, ERRORS_MAX) < 0 ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK) < 0)
+		return err_set(e, -errno, "create a memory file");
+	return take_fd(fd);
+}
+
 /* Return: 0; -EFBIG; or another negative errno */
 static int read_errors(int fd, struct buf *errors, struct hw_err *e)
 {
-	struct stat st;
+	off_t end;
 
-	if (fstat(fd, &st) < 0)
+	end = lseek(fd, 0, SEEK_HOLE); /* a page may be written only in part */
+	if (end < 0)
 		return err_set(e, -errno, "read standard error");
-	if (st.st_size == 0)
-		return 0;
-	if (lseek(fd, 0, SEEK_SET) < 0)
-		return err_set(e, -errno, "read standard error");
-	return file_read_fd(fd, PROC_OUTPUT_MAX, errors, e);
+	if (end > PROC_OUTPUT_MAX)
+		return err_set(e, -EFBIG, "read standard error");
+	if (pread(fd, buf_reserve(errors, (size_t)end), (size_t)end, 0) != end)
+		return err_set(e, -EIO, "read standard error");
+	buf_commit(errors, (size_t)end);
+	while (errors->len > 0 && !errors->data[errors->len - 1])
+		errors->len--;
+	return 0;
 }
 
 /* What a process does that executes the plugin's file: environment, standard error, result. */
@@ -291,9 +309,9 @@ static int start_process(struct serve *s, struct hw_err *e)
 	autoclose int errors = -1;
 	pid_t pid;
 
-	errors = memfd_create("errors", MFD_CLOEXEC);
+	errors = create_errors_file(e);
 	if (errors < 0)
-		return err_set(e, -errno, "create a memory file");
+		return errors;
 	pid = fork();
 	if (pid < 0)
 		return err_set(e, -errno, "fork");

@@ -113,6 +113,7 @@ def test_cancelling_the_call_ends_the_save(daemon, server):
             field(1, server.host + NAME), timeout=LONG)
         next(stream)
         stream.cancel()
-    daemon.logged("call failed method=Save code=CANCELLED")
+        # The end of the connection could overtake the cancellation.
+        daemon.logged("call failed method=Save code=CANCELLED")
     assert daemon.call("RemoveImage", spec(server.host + NAME)) == (0, {})
     assert leftovers(daemon) == []

@@ -199,10 +199,10 @@ def test_creates_that_hang_leave_room_for_every_other_call(pods):
 
 def kill_hanging(d):
     """Kills all plugins that hang."""
-    for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+    for path in pathlib.Path("/proc").glob("[0-9]*"):
         try:
-            if str(d.bin / "control") in path.read_text():
-                os.kill(int(path.parent.name), 9)
+            if str(d.bin / "control") in (path / "cmdline").read_text():
+                os.kill(int(path.name), 9)
         except OSError:
             pass
 

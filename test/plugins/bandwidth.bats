@@ -44,7 +44,7 @@ out='"egressRate":16000000,"egressBurst":1600000'
 call() {
 	CNI_COMMAND=$1 CNI_CONTAINERID=${ID:-c1} CNI_NETNS=${NETNS-/run/netns/one} CNI_IFNAME=${IFNAME:-eth0} \
 		CNI_PATH=$plugins "${plugin:-$plugins/bandwidth}" <<<"{\"cniVersion\":\"${VERSION:-1.0.0}\",
-		\"name\":\"net\",\"type\":\"bandwidth\"${2:+,$2}${PREVIOUS-,\"prevResult\":$previous}}"
+		\"name\":\"${NET:-net}\",\"type\":\"bandwidth\"${2:+,$2}${PREVIOUS-,\"prevResult\":$previous}}"
 }
 upstream() { plugin=$GO_PLUGINS/bandwidth call "$@"; }
 
@@ -200,11 +200,25 @@ s.recv(2000)' "$1" "${2:-100}"
 	IFNAME=eth1 PREVIOUS=",\"prevResult\":$other" call ADD "$keys" >/dev/null
 	[ "$(ip -o link show type ifb | wc -l)" = 2 ]
 	IFNAME=eth1 PREVIOUS=",\"prevResult\":$other" call CHECK "$keys"
-	call DEL "$keys"
-	[ "$(ip -o link show type ifb | wc -l)" = 1 ]
-	IFNAME=eth1 PREVIOUS=",\"prevResult\":$other" call CHECK "$keys"
+	# a repeated DEL of one interface leaves the ifb of the other
+	for _ in 1 2; do
+		IFNAME=eth1 call DEL "$keys"
+		[ "$(ip -o link show type ifb | wc -l)" = 1 ]
+		call CHECK "$keys"
+	done
+	IFNAME=eth1 PREVIOUS=",\"prevResult\":$other" call ADD "$keys" >/dev/null
+	for _ in 1 2; do
+		call DEL "$keys"
+		[ "$(ip -o link show type ifb | wc -l)" = 1 ]
+		IFNAME=eth1 PREVIOUS=",\"prevResult\":$other" call CHECK "$keys"
+	done
 	IFNAME=eth1 call DEL "$keys"
 	nothing_left
+	# without its record, too, DEL deletes the ifb
+	call ADD "$keys" >/dev/null
+	rm -r /run/hawser
+	call DEL "$keys"
+	[ -z "$(ip -o link show type ifb)" ]
 }
 
 @test "bandwidth: the uplink of a macvlan and other shared links of the host are never limited" {
@@ -329,6 +343,36 @@ s.recv(2000)' "$1" "${2:-100}"
 	call DEL "$in"
 	[ "$(queue host0)" = htb ]
 	tc qdisc del dev host0 root
+	nothing_left
+}
+
+@test "bandwidth: ADD and DEL of another network leave the limits of the first network alone" {
+	both="$in,$out"
+	by_ifb=$both',"egress":"ifb"'
+	# other KEYS STATUS: an ADD of the other network has this exit status; neither it nor the DEL changes the limits
+	other() {
+		NET=other run "-$2" call ADD "$1"
+		[ "$2" = 0 ] || fails_with 999 "interface * already has a*"
+		call CHECK "$keys"
+		for _ in 1 2; do
+			NET=other call DEL "$1"
+			call CHECK "$keys"
+		done
+	}
+	keys=$both
+	call ADD "$keys" >/dev/null
+	other "$in" 1
+	other "$out" 1
+	other "$by_ifb" 1
+	other "$out"',"egress":"ifb"' 0
+	call DEL "$keys"
+	nothing_left
+	keys=$by_ifb
+	call ADD "$keys" >/dev/null
+	other "$both" 1
+	other "$out"',"egress":"ifb"' 1
+	other "$out" 0
+	call DEL "$keys"
 	nothing_left
 }
 

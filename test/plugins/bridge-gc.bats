@@ -123,16 +123,20 @@ load bridge
 
 @test "bridge: uninstall keeps a bridge that another program creates at the same time" {
 	need strace
-	# the ADD does not find the bridge, and is stopped before it creates it
-	printf '#!/bin/sh\nexport ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0\nexec strace -f -o /tmp/trace -e trace=renameat -e inject=renameat:delay_exit=%s "%s"\n' \
-		3000000:when=2 "$plugins/bridge" >/tmp/bridge
+	# the ADD does not find the bridge, and is stopped after it has written the note
+	printf '#!/bin/sh\nexport ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0\nexec strace -f -o /tmp/trace -e inject=renameat:signal=STOP:when=2 "%s"\n' \
+		"$plugins/bridge" >/tmp/bridge
 	chmod +x /tmp/bridge
+	rm -f /tmp/trace
 	plugin=/tmp/bridge call ADD c1 one "$(conf '{}')" >/tmp/result 3>&- &
-	wait_until test -e /run/hawser/host-objects
-	wait_until eval '[ -n "$(ls /run/hawser/host-objects)" ]'
+	wait_until grep -sq 'stopped by SIGSTOP' /tmp/trace
+	[ -n "$(ls /run/hawser/host-objects)" ]
 	ip link add br7 type bridge
+	kill -CONT "$(sed -n 's/^\([0-9]*\) .*stopped by SIGSTOP.*/\1/p' /tmp/trace)"
 	wait $!
+	grep -q 'recv.*NLMSG_ERROR.*error=-EEXIST' /tmp/trace
 	call DEL c1 one "$(conf '{}')"
+	ip link set br7 down
 	[ "$(hawser-plugin uninstall)" = "nothing to remove" ]
 	ip link show br7
 }

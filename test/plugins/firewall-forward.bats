@@ -194,6 +194,10 @@ rules_of() { sed -e '/^#/d' -e 's/ \[[0-9]*:[0-9]*\]$//'; }
 	[ "$(forward | wc -l)" = 5 ]
 	check c1 one
 	del c1 one
+	# copies, as iptables-restore --noflush adds them
+	iptables-save -t filter | grep -v -e '^:' -e 'lo -j' >/tmp/copies
+	for _ in 1 2; do iptables-restore --noflush </tmp/copies; done
+	[ "$(forward | wc -l)" = 13 ]
 	run -0 hawser-plugin uninstall
 	for rules in "ip CNI-ADMIN 12" "ip6 CNI-ADMIN 12" "ip MINE 3" "ip6 MINE 3"; do
 		[[ $output == *"iptables-rules $rules removed"* ]]

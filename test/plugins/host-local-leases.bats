@@ -51,20 +51,25 @@ gc() { VERSION=1.1.0 call "$ours" GC "" "$@"; } # IPAM [MORE]
 
 @test "host-local: a repeated DEL keeps a lease of another interface that names only the container" {
 	previous='"prevResult":{"cniVersion":"1.0.0","ips":[{"address":"10.1.0.2/24"}]}'
-	add c1 "$small"
-	IFNAME=eth1 add c1 "$small"
-	printf c1 >"$leases/10.1.0.3"
-	del c1 "$small"
-	[ "$(held)" = 10.1.0.3 ]
-	for _ in 1 2; do
+	for foreign in "" 10.1.0.6; do
+		rm -rf "$leases"
+		# a lease without an index entry: DEL reads all leases
+		[ -z "$foreign" ] || { mkdir -p "$leases" && printf 'c2\r\neth0' >"$leases/$foreign"; }
+		add c1 "$small"
+		IFNAME=eth1 add c1 "$small"
+		printf c1 >"$leases/10.1.0.3"
 		del c1 "$small"
-		del c1 "$small" "$previous"
-		[ "$(held)" = 10.1.0.3 ]
-		VERSION=1.1.0 call "$ours" GC "" "$small" '"cni.dev/valid-attachments":[{"containerID":"c1","ifname":"eth1"}]'
+		[ "$(held | tr '\n' ' ')" = "10.1.0.3 ${foreign:+$foreign }" ]
+		for _ in 1 2; do
+			del c1 "$small"
+			del c1 "$small" "$previous"
+			[ "$(held | tr '\n' ' ')" = "10.1.0.3 ${foreign:+$foreign }" ]
+			VERSION=1.1.0 call "$ours" GC "" "$small" '"cni.dev/valid-attachments":[{"containerID":"c1","ifname":"eth1"},{"containerID":"c2","ifname":"eth0"}]'
+		done
+		IFNAME=eth1 del c1 "$small"
+		[ "$(held)" = "$foreign" ]
+		[ "$(entries)" = 0 ]
 	done
-	IFNAME=eth1 del c1 "$small"
-	[ -z "$(held)" ]
-	[ "$(entries)" = 0 ]
 }
 
 @test "host-local: DEL keeps an address that has a new owner" {

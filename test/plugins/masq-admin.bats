@@ -247,6 +247,30 @@ expressions() {
 	[ "$(postrouting)" = "-A POSTROUTING -d 10.99.0.0/16 -j ACCEPT"$'\n'"-A POSTROUTING -d 10.98.0.0/16 -j ACCEPT"$'\n'"$rule" ]
 }
 
+@test "masq: copies of our rule, which iptables-restore --noflush adds, are removed" {
+	iptables -t nat -A POSTROUTING -d 10.99.0.0/16 -j ACCEPT
+	conf bridge
+	add c1 one
+	{ echo '*nat' && yes -- "$rule" 2>/dev/null | head -n 300 && echo COMMIT; } >/tmp/copies
+	add_copies() { iptables-restore --noflush </tmp/copies; }
+	for remove in next_add repair; do
+		add_copies
+		[ "$(postrouting | wc -l)" = 302 ]
+		$remove
+		[ "$(postrouting)" = "-A POSTROUTING -d 10.99.0.0/16 -j ACCEPT"$'\n'"$rule" ]
+	done
+	add_copies
+	iptables -t nat -A POSTROUTING -d 10.98.0.0/16 -j ACCEPT
+	repair
+	[ "$(postrouting | tail -n 1)" = "$rule" ]
+	[ "$(postrouting | wc -l)" = 3 ]
+	del c2 two
+	del c1 one
+	add_copies
+	hawser-plugin uninstall
+	[ "$(postrouting)" = "-A POSTROUTING -d 10.99.0.0/16 -j ACCEPT"$'\n'"-A POSTROUTING -d 10.98.0.0/16 -j ACCEPT" ]
+}
+
 @test "masq: a family without addresses, and a chain POSTROUTING that is not of iptables, are not changed" {
 	ip6tables -t nat -A POSTROUTING -d fd99:99::/64 -j ACCEPT
 	nft 'table ip nat { chain POSTROUTING { type nat hook postrouting priority 0; ip daddr 10.99.0.0/16 accept; }; }'

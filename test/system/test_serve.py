@@ -74,10 +74,10 @@ class Daemon:
     def served(self):
         """The processes of serve, with serve first."""
         found = []
-        for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        for path in pathlib.Path("/proc").glob("[0-9]*"):
             try:
-                if path.read_bytes().split(b"\0")[:2] == [bytes(PROGRAM), b"serve"]:
-                    found.append(int(path.parent.name))
+                if (path / "cmdline").read_bytes().split(b"\0")[:2] == [bytes(PROGRAM), b"serve"]:
+                    found.append(int(path.name))
             except OSError:
                 pass
         return sorted(found)

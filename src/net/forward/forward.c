@@ -173,18 +173,28 @@ int forward_remove_rules(struct nft *nft, const struct forward *forward, struct 
 {
 	struct nft_chain_ref place = filter_chain(forward, "FORWARD");
 	struct nft_chain_ref admin = filter_chain(forward, forward->admin);
-	struct forward_rules rules;
+	bool removed = false;
 	int r;
 
-	r = find_rules(nft, forward, &rules, e);
-	if (r < 0 || (!rules.jump && !rules.accept))
-		return r;
-	nft_batch_begin(nft, 0);
-	iptables_put_delete(nft, &place, rules.jump);
-	iptables_put_delete(nft, &place, rules.accept);
-	r = nft_batch_commit(nft, e);
-	if (r < 0)
-		return err_ctx(e, REMOVE_RULES);
+	/* iptables-restore --noflush adds copies of the rules. */
+	for (;;) {
+		struct forward_rules rules;
+
+		r = find_rules(nft, forward, &rules, e);
+		if (r < 0)
+			return r;
+		if (!rules.jump && !rules.accept)
+			break;
+		nft_batch_begin(nft, 0);
+		iptables_put_delete(nft, &place, rules.jump);
+		iptables_put_delete(nft, &place, rules.accept);
+		r = nft_batch_commit(nft, e);
+		if (r < 0)
+			return err_ctx(e, REMOVE_RULES);
+		removed = true;
+	}
+	if (!removed)
+		return 0;
 	r = delete_unused_chain(nft, &admin, e);
 	return r < 0 ? r : 1;
 }

@@ -24,7 +24,8 @@
 static const struct iptables_rule masquerade = { .ct_mark = { CT_MARK, UINT32_MAX },
 						 .verdict = NFT_RULE_MASQUERADES };
 
-#define FAMILIES 2
+#define FAMILIES   2
+#define COPIES_MAX 64 /* how many rules one transaction removes */
 
 static const uint8_t protos[FAMILIES] = { NFPROTO_IPV4, NFPROTO_IPV6 };
 
@@ -32,9 +33,9 @@ struct postrouting {
 	struct nft_chain_ref chain;
 	struct nft_elem elem;
 	bool has_chain, has_elem;
-	uint64_t first; /* handle of the first rule that is ours; 0: no rule is ours */
-	size_t n;	/* number of rules that are ours */
-	bool is_last;	/* the last rule of the chain is ours */
+	size_t n; /* number of rules that are ours: iptables-restore --noflush adds copies */
+	uint64_t handles[COPIES_MAX]; /* of the first rules that are ours */
+	bool is_last;		      /* the last rule of the chain is ours */
 };
 
 static const char *program_of(const struct postrouting *found)
@@ -80,8 +81,8 @@ static int match_rule(void *ctx, const struct nft_rule *rule, struct hw_err *e)
 	bool ours = iptables_is_rule(rule, &masquerade);
 
 	(void)e;
-	if (ours && !found->first)
-		found->first = rule->handle;
+	if (ours && found->n < COPIES_MAX)
+		found->handles[found->n] = rule->handle;
 	found->n += ours;
 	found->is_last = ours;
 	return 0;
@@ -119,11 +120,16 @@ static int find(struct nft *nft, unsigned families, struct postrouting ret_found
 	return r;
 }
 
+static bool has_one_at_end(const struct postrouting *found)
+{
+	return found->is_last && found->n == 1;
+}
+
 static bool is_complete(const struct postrouting *found)
 {
 	if (!found->has_chain)
 		return !found->has_elem;
-	return found->has_elem && found->is_last && found->n == 1;
+	return found->has_elem && has_one_at_end(found);
 }
 
 int postrouting_find_incomplete(struct nft *nft, unsigned families, struct hw_err *e)
@@ -167,9 +173,10 @@ static void put_elem(struct nft *nft, const struct postrouting *found, bool want
 	nft_end_message(nft, m);
 }
 
-/* Changes the set, and the rule: adds it, moves it to the end, or removes it if it is not wanted.
- * Return: 0; -ERESTART if anything has changed since @found was read, or if there are more such rules,
- * from iptables-restore; or another negative errno */
+/* Changes the set, and the rule: adds it, moves it to the end, or removes it if it is not wanted; in any
+ * case removes its copies.
+ * Return: 0; -ERESTART if anything has changed since @found was read, or if there are more copies; or
+ * another negative errno */
 static int change(struct nft *nft, uint32_t generation, const struct postrouting *found,
 		  bool wanted, struct hw_err *e)
 {
@@ -177,14 +184,15 @@ static int change(struct nft *nft, uint32_t generation, const struct postrouting
 
 	nft_batch_begin(nft, generation);
 	put_elem(nft, found, wanted);
-	if (!wanted || !found->is_last || found->n > 1)
-		iptables_put_delete(nft, &found->chain, found->first);
-	if (wanted && !found->is_last)
+	if (!wanted || !has_one_at_end(found))
+		for (size_t i = 0; i < found->n && i < COPIES_MAX; i++)
+			iptables_put_delete(nft, &found->chain, found->handles[i]);
+	if (wanted && !has_one_at_end(found))
 		iptables_put_rule(nft, &found->chain, &masquerade, IPTABLES_END);
 	r = nft_batch_commit(nft, e);
 	if (r < 0)
 		return err_ctx(e, "masquerade pods in chain POSTROUTING of %s", program_of(found));
-	return found->n > 1 ? -ERESTART : 0;
+	return found->n > COPIES_MAX ? -ERESTART : 0;
 }
 
 /* Reads the state of one family, and the generation in which it is valid. */
@@ -213,7 +221,7 @@ static int complete_once(struct nft *nft, unsigned family, struct hw_err *e)
 	if (r < 0 || is_complete(&found))
 		return r;
 	r = change(nft, generation, &found, found.has_chain, e);
-	if (r == -ENOENT && !found.first)
+	if (r == -ENOENT && !found.n)
 		return found.has_elem ? change(nft, generation, &found, false, e) : 0;
 	return r;
 }

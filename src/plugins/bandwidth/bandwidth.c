@@ -161,6 +161,21 @@ static char *upstream_ifb_name(const struct hw_call *call)
 	return str_printf(IFB_PREFIX "%s", hex);
 }
 
+static void hash_attachment(const struct hw_call *call, char ret_hex[IFB_DIGITS + 1])
+{
+	const char *parts[] = { call->network, call->container_id, call->ifname };
+
+	hash_parts(parts, ARRAY_SIZE(parts), IFB_DIGITS, ret_hex);
+}
+
+static char *format_ifb_mac(const struct hw_call *call)
+{
+	char hex[IFB_DIGITS + 1];
+
+	hash_attachment(call, hex);
+	return str_printf("02:%.2s:%.2s:%.2s:%.2s:%.2s", hex, hex + 2, hex + 4, hex + 6, hex + 8);
+}
+
 /* ---- deleting limits ------------------------------------------------------------------------- */
 
 /* Deleting an object succeeds if it no longer exists, or is not ours. */
@@ -194,7 +209,8 @@ static int delete_on_host(const struct bandwidth_record *record, struct hw_err *
 	r = rtnl_open(-1, &nl, e);
 	if (r < 0)
 		return r;
-	r = delete_shape(nl, str_or(record->host, ""), record->host_index, e);
+	if (!record->host_unlimited)
+		r = delete_shape(nl, str_or(record->host, ""), record->host_index, e);
 	if (r < 0 || !record->ifb)
 		return r;
 	r = link_find(nl, record->ifb, &ifb, e);
@@ -259,6 +275,18 @@ static int find_links(struct pod_links *links, const struct bandwidth *b,
 	return r;
 }
 
+static int refuse_limited(struct rtnl *nl, const struct link *link, struct hw_err *e)
+{
+	struct tc_qdisc root = { 0 };
+	int r;
+
+	r = tc_get_root(nl, link, &root, e);
+	if (r < 0 || root.handle != TC_HANDLE)
+		return r;
+	return err_text(e, -EEXIST, "interface %s already has a rate limit set by hawser",
+			link->name);
+}
+
 static int refuse_ingress(const struct pod_links *links, struct hw_err *e)
 {
 	struct link none = { 0 };
@@ -277,40 +305,47 @@ static int refuse_ingress(const struct pod_links *links, struct hw_err *e)
 static int record_ifb(struct bandwidth_record *record, const struct pod_links *links,
 		      const struct hw_call *call, struct hw_err *e)
 {
-	const char *parts[] = { call->network, call->container_id, call->ifname };
 	char hex[IFB_DIGITS + 1];
 	struct link found;
 	int r;
 
-	hash_parts(parts, ARRAY_SIZE(parts), IFB_DIGITS, hex);
-	record->ifb_mac =
-		str_printf("02:%.2s:%.2s:%.2s:%.2s:%.2s", hex, hex + 2, hex + 4, hex + 6, hex + 8);
+	record->ifb_mac = format_ifb_mac(call);
 	record->ifb = upstream_ifb_name(call);
 	r = link_find(links->nl, record->ifb, &found, e);
 	if (r <= 0)
 		return r;
 	free(record->ifb);
+	hash_attachment(call, hex);
 	record->ifb = str_printf(IFB_PREFIX "%s", hex);
 	return 0;
+}
+
+/* Refuses links that another attachment of the interface has limited, or that redirect packets: DEL and
+ * undo delete the limits of the links in the record. */
+static int refuse_changed(const struct bandwidth *b, const struct pod_links *links,
+			  struct hw_err *e)
+{
+	int r = 0;
+
+	if (b->ingress.rate)
+		r = refuse_limited(links->nl, &links->host, e);
+	if (r < 0 || !b->egress.rate)
+		return r;
+	return b->ifb ? refuse_ingress(links, e) : refuse_limited(links->pod_nl, &links->pod, e);
 }
 
 static int fill_record(struct hw_call *call, const struct bandwidth *b,
 		       const struct pod_links *links, struct hw_err *e)
 {
 	struct bandwidth_record *record = call->created;
-	int r = 0;
 
 	if (links->host.index)
 		record->host = str_copy(links->host.name);
 	record->host_index = links->host.index;
+	record->host_unlimited = !b->ingress.rate;
 	if (b->egress.rate && !b->ifb)
 		record->pod_index = links->pod.index;
-	if (b->egress.rate && b->ifb) {
-		r = refuse_ingress(links, e);
-		if (r >= 0)
-			r = record_ifb(record, links, call, e);
-	}
-	return r;
+	return b->egress.rate && b->ifb ? record_ifb(record, links, call, e) : 0;
 }
 
 static int limit_egress(const struct bandwidth_record *record, const struct bandwidth *b,
@@ -380,6 +415,9 @@ static int bandwidth_add(struct hw_call *call, struct hw_err *e)
 	if (r < 0)
 		return r;
 	r = find_links(&links, &b, call, e);
+	if (r < 0)
+		return r;
+	r = refuse_changed(&b, &links, e);
 	if (r < 0)
 		return r;
 	r = fill_record(call, &b, &links, e);
@@ -480,24 +518,45 @@ static int bandwidth_check(struct hw_call *call, struct hw_err *e)
 	return check_limit(call, links.pod_nl, &links.pod, &shape, e);
 }
 
-static int bandwidth_del(struct hw_call *call, struct hw_err *e)
+/* An ifb with our qdisc belongs to the attachment that its MAC address is a hash of: the name, which is
+ * upstream's, is the same for all interfaces of a container.
+ * Return: 1 if the ifb is that of another interface, 0 if not, or a negative errno */
+static int is_of_other_interface(struct rtnl *nl, const struct hw_call *call,
+				 const struct link *ifb, struct hw_err *e)
+{
+	autofree char *own = format_ifb_mac(call);
+	struct tc_qdisc root = { 0 };
+	char mac[HW_MAC_TEXT];
+	int r;
+
+	if (str_equal(hw_mac_format(&ifb->mac, mac), own))
+		return 0;
+	r = tc_get_root(nl, ifb, &root, e);
+	return r < 0 ? r : root.handle == TC_HANDLE;
+}
+
+/* Deletes the ifb that upstream's plugin created, or ours if the record is lost. The kernel deletes
+ * the plugin's qdiscs together with the links. */
+static int delete_unrecorded(const struct hw_call *call, struct hw_err *e)
 {
 	autofree char *name = upstream_ifb_name(call);
 	AUTO(rtnl_close) struct rtnl *nl = NULL;
 	struct link ifb;
 	int r;
 
-	if (call->recorded)
-		return delete_limits(call, call->created, e);
-	/* Delete the ifb that upstream's plugin created. The kernel deletes the plugin's qdiscs
-	 * together with the links. */
 	r = rtnl_open(-1, &nl, e);
 	if (r < 0)
 		return r;
 	r = link_find(nl, name, &ifb, e);
-	if (r < 0)
-		return r;
-	return r > 0 && str_equal(ifb.kind, "ifb") ? link_delete(nl, name, e) : 0;
+	if (r <= 0 || !str_equal(ifb.kind, "ifb"))
+		return r < 0 ? r : 0;
+	r = is_of_other_interface(nl, call, &ifb, e);
+	return r != 0 ? (r < 0 ? r : 0) : link_delete(nl, name, e);
+}
+
+static int bandwidth_del(struct hw_call *call, struct hw_err *e)
+{
+	return call->recorded ? delete_limits(call, call->created, e) : delete_unrecorded(call, e);
 }
 
 static int bandwidth_status(struct hw_call *call, struct hw_err *e)

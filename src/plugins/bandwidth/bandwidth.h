@@ -36,7 +36,8 @@ extern const struct hw_field bandwidth_fields[];
 /* The part of an attachment record that bandwidth writes. Links are identified by index because the
  * name of a deleted link may be used again. */
 struct bandwidth_record {
-	char *host; /* name of the link on the host */
+	char *host;	     /* name of the link on the host */
+	bool host_unlimited; /* its packets are only redirected; false in records of 0.1.0 */
 	int host_index, pod_index;
 	char *ifb, *ifb_mac;
 };

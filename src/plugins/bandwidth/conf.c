@@ -62,6 +62,7 @@ const struct hw_field bandwidth_fields[] = {
 const struct hw_field bandwidth_record_fields[] = {
 	{ "host", HW_STRING, HW_AT(struct bandwidth_record, host) },
 	{ "hostIndex", HW_INT, HW_AT(struct bandwidth_record, host_index) },
+	{ "hostUnlimited", HW_BOOL, HW_AT(struct bandwidth_record, host_unlimited) },
 	{ "podIndex", HW_INT, HW_AT(struct bandwidth_record, pod_index) },
 	{ "ifb", HW_STRING, HW_AT(struct bandwidth_record, ifb) },
 	{ "ifbMac", HW_STRING, HW_AT(struct bandwidth_record, ifb_mac) },
