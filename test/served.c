@@ -12,7 +12,7 @@
  *
  *	add|del POD                start a call in a thread: container cPOD, namespace /run/netns/pPOD
  *	join                       wait for all calls: "POD ok" or "POD error MESSAGE" for each, in the
- *	                           order of the commands, then "end"
+ *	                           order of the commands, then "end"; a newline in MESSAGE becomes a space
  *	cancel                     cancel all calls
  */
 #include <fcntl.h>
@@ -137,6 +137,8 @@ static void join_calls(struct call *calls, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		pthread_join(calls[i].thread, NULL);
+		for (char *c = calls[i].e.msg; calls[i].r < 0 && *c; c++)
+			*c = *c == '\n' ? ' ' : *c;
 		if (calls[i].r < 0)
 			printf("%d error %s\n", calls[i].pod, calls[i].e.msg);
 		else

@@ -168,7 +168,7 @@ def test_a_pod_whose_pause_process_ends_is_stopped(pods, restart):
     wait_until(lambda: is_stopped(d, pod), d.log)
     assert d.cri.status(other).state == READY and d.leased() == [d.cri.address(other)]
     assert "reason=\"%s\"" % LOSSES[end_pause] in d.log()
-    assert "defunct" not in run("ps", "-e", "-o", "args")
+    wait_until(lambda: "defunct" not in run("ps", "-e", "-o", "args"))
     d.cri.remove(pod)
     assert d.cri.run("a", pid=0) != pod
 
