@@ -10,8 +10,6 @@
  */
 #include "oci/run/monitor.h"
 
-#include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -74,46 +72,18 @@ int monitor_is_alive(const char *bundle, struct hw_err *e)
 	return r < 0 ? err_ctx(e, "%s", bundle) : r;
 }
 
-/* The target of a link in /proc. Return: false if it cannot be read */
-static bool read_link(const char *path, char ret[PATH_MAX])
-{
-	ssize_t n = readlink(path, ret, PATH_MAX - 1);
-
-	ret[n > 0 ? n : 0] = '\0';
-	return n > 0;
-}
-
 /* The path of the lock file as the kernel shows it. */
 static bool get_lock_path(int dir, char ret[PATH_MAX])
 {
 	char link[64];
 	autoclose int fd = -1;
+	ssize_t n;
 
 	fd = openat(dir, "lock", O_PATH | O_CLOEXEC);
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	return fd >= 0 && read_link(link, ret);
-}
-
-/* Whether a process has the file with this path open. Compares names, because the files themselves may be
- * on a file system that does not answer. */
-static bool has_open(pid_t pid, const char *path)
-{
-	char name[PATH_MAX + 64], target[PATH_MAX];
-	struct dirent *entry;
-	bool found = false;
-	DIR *fds;
-
-	snprintf(name, sizeof(name), "/proc/%d/fd", pid);
-	fds = opendir(name);
-	if (!fds)
-		return false;
-	while (!found && (entry = readdir(fds))) {
-		snprintf(name, sizeof(name), "/proc/%d/fd/%s", pid, entry->d_name);
-		found = isdigit((unsigned char)entry->d_name[0]) && read_link(name, target) &&
-			str_equal(target, path);
-	}
-	closedir(fds);
-	return found;
+	n = fd < 0 ? -1 : readlink(link, ret, PATH_MAX - 1);
+	ret[n > 0 ? n : 0] = '\0';
+	return n > 0;
 }
 
 /* A process that has the lock file open. The pidfd is opened first: a process with the same number that
@@ -123,7 +93,8 @@ static int open_holder(pid_t pid, const char *lock_path, int *ret_pidfd)
 	autoclose int fd = -1;
 
 	fd = pidfd_open(pid, 0);
-	if (fd < 0 || !has_open(pid, lock_path) || pidfd_send_signal(fd, 0, NULL, 0) < 0)
+	if (fd < 0 || !pid_has_open(pid, str_equal, lock_path) ||
+	    pidfd_send_signal(fd, 0, NULL, 0) < 0)
 		return 0;
 	*ret_pidfd = take_fd(fd);
 	return 1;

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * oci/run/pid.c - process IDs that other programs have written to files
+ * oci/run/pid.c - process IDs that other programs have written to files, and facts about processes
  */
 #include "oci/run/pid.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/os/file.h"
 #include "base/str.h"
@@ -47,4 +49,25 @@ pid_t pid_get_parent(pid_t pid)
 	/* PID (NAME) STATE PARENT ...; the name may contain anything */
 	after = strrchr(str_or(text.data, ""), ')');
 	return after && strlen(after) > 4 ? (pid_t)strtol(after + 4, NULL, 10) : 0;
+}
+
+bool pid_has_open(pid_t pid, bool (*matches)(const char *path, const char *name), const char *name)
+{
+	char path[PATH_MAX], folder[64];
+	struct dirent *entry;
+	bool found = false;
+	ssize_t n;
+	DIR *fds;
+
+	snprintf(folder, sizeof(folder), "/proc/%d/fd", pid);
+	fds = opendir(folder);
+	if (!fds)
+		return false;
+	while (!found && (entry = readdir(fds))) {
+		n = readlinkat(dirfd(fds), entry->d_name, path, sizeof(path) - 1);
+		path[n > 0 ? n : 0] = '\0';
+		found = matches(path, name);
+	}
+	closedir(fds);
+	return found;
 }

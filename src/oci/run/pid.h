@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * oci/run/pid.h - process IDs that other programs have written to files
+ * oci/run/pid.h - process IDs that other programs have written to files, and facts about processes
  */
 #ifndef OCI_RUN_PID_H
 #define OCI_RUN_PID_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "base/err.h"
@@ -16,5 +17,9 @@ int pid_read_file(int dir, const char *name, int *ret_n, struct hw_err *e);
 /* The parent of a process; 0 if there is no such process. A process that has not been waited for keeps its
  * number, so if its parent is the one that is expected, it is no other process. */
 pid_t pid_get_parent(pid_t pid);
+
+/* Whether a process has a file open whose path matches, for example str_equal(PATH, name). Compares names,
+ * because the files themselves may be on a file system that does not answer. */
+bool pid_has_open(pid_t pid, bool (*matches)(const char *path, const char *name), const char *name);
 
 #endif

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/str.h"
+#include "oci/run/pid.h"
 
 #define OUTPUT_MAX (256 << 10) /* `crun state` prints annotations, and a seccomp filter is one */
 #define TEXT_MAX   1000
@@ -161,6 +162,15 @@ static int parse_state(const struct buf *text, struct runtime_state *ret, struct
 	return r;
 }
 
+/* `crun start` removes the fifo at which the first process waits, and then writes to it. Killed between these two,
+ * it leaves a process that waits forever, and its state is "running". */
+static bool waits_at_removed_fifo(const char *id, pid_t pid)
+{
+	autofree char *end = str_printf("/%s/exec.fifo (deleted)", id);
+
+	return pid_has_open(pid, str_ends, end);
+}
+
 int runtime_get_state(const struct runtime *rt, const char *id, int64_t deadline,
 		      struct runtime_state *ret_state, struct hw_err *e)
 {
@@ -173,7 +183,11 @@ int runtime_get_state(const struct runtime *rt, const char *id, int64_t deadline
 	if (r < 0)
 		return r;
 	r = parse_state(&result.output, ret_state, e);
-	return r < 0 ? err_ctx(e, "%s state", rt->program) : r;
+	if (r < 0)
+		return err_ctx(e, "%s state", rt->program);
+	if (ret_state->status == RUNTIME_RUNNING && waits_at_removed_fifo(id, ret_state->pid))
+		ret_state->status = RUNTIME_CREATED;
+	return r;
 }
 
 /* ---- ending -------------------------------------------------------------------------------------- */

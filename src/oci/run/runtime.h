@@ -48,7 +48,8 @@ struct runtime_state {
 	pid_t pid; /* 0 if stopped */
 };
 
-/* Return: 1; 0 if the container does not exist; or a negative errno */
+/* A container whose start was interrupted, so that it never runs, is reported as created.
+ * Return: 1; 0 if the container does not exist; or a negative errno */
 int runtime_get_state(const struct runtime *rt, const char *id, int64_t deadline,
 		      struct runtime_state *ret_state, struct hw_err *e);
 

@@ -48,6 +48,15 @@ static void a_container_starts_and_ends(void **state)
 	assert_int_equal(runtime_delete(&test_runtime, BOX, SOON, &e), 0);
 }
 
+/* crun removes the fifo, and is killed before it writes to it */
+static void an_interrupted_start_leaves_the_container_created(void **state)
+{
+	(void)state;
+	create("touch /tmp/ready");
+	assert_int_equal(unlink(RUN_DIR "/state/" BOX "/exec.fifo"), 0);
+	assert_int_equal(get_status(), RUNTIME_CREATED);
+}
+
 static void kill_all_reaches_every_process(void **state)
 {
 	struct run_fixture *f = *state;
@@ -169,6 +178,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		RUN_TEST("runtime: a container starts, is paused, ends and is deleted",
 			 a_container_starts_and_ends),
+		RUN_TEST("runtime: a container whose start is interrupted stays created",
+			 an_interrupted_start_leaves_the_container_created),
 		RUN_TEST("runtime: a signal to all reaches every process of the container",
 			 kill_all_reaches_every_process),
 		RUN_TEST("runtime: ending a container that does not exist succeeds",
