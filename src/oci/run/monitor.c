@@ -100,13 +100,26 @@ static int open_holder(pid_t pid, const char *lock_path, int *ret_pidfd)
 	return 1;
 }
 
+/* A process that another thread is just starting has copies of all our descriptors until it executes its program.
+ * It does not use this lock, and must not be killed. Asked first: a process that was executed has only
+ * descriptors that were meant for it. */
+static bool is_being_started(pid_t pid)
+{
+	struct stat own, other;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	return stat("/proc/self/exe", &own) == 0 && stat(path, &other) == 0 &&
+	       own.st_dev == other.st_dev && own.st_ino == other.st_ino;
+}
+
 static int kill_holder(void *ctx, const struct file_entry *entry, struct hw_err *e)
 {
 	autoclose int pidfd = -1;
 	long long pid;
 
 	(void)e;
-	if (str_to_int64(entry->name, 1, INT32_MAX, &pid) && pid != getpid() &&
+	if (str_to_int64(entry->name, 1, INT32_MAX, &pid) && !is_being_started((pid_t)pid) &&
 	    open_holder((pid_t)pid, ctx, &pidfd))
 		pidfd_send_signal(pidfd, SIGKILL, NULL, 0);
 	return 0;

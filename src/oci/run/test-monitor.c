@@ -8,6 +8,7 @@
 #include <sys/eventfd.h>
 #include <sys/pidfd.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <time.h>
 
 #include "oci/run/test.h"
@@ -338,6 +339,34 @@ static void a_killed_monitor_leaves_its_container(void **state)
 	assert_int_equal(s.status, RUNTIME_RUNNING);
 }
 
+/* as a process that another thread is just starting */
+static void ending_kills_no_process_of_this_program(void **state)
+{
+	AUTO(monitor_done) struct monitor m = { .pidfd = -1 };
+	struct monitor_create c = creation();
+	struct hw_err e;
+	int status;
+	pid_t pid;
+
+	(void)state;
+	write_script("sleep 1000", false);
+	create(&c, &m);
+	pid = fork();
+	if (pid == 0) {
+		if (open(RUN_BUNDLE "/lock", O_RDWR) >= 0)
+			kill(getpid(), SIGSTOP);
+		_exit(3);
+	}
+	assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+	assert_true(WIFSTOPPED(status));
+	assert_ok(monitor_end(RUN_BUNDLE, SOON, &e), &e);
+	assert_int_equal(kill(pid, SIGCONT), 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 3);
+	wait_for_end(&m);
+}
+
 static void a_malformed_exit_file_is_rejected(void **state)
 {
 	struct monitor_exit result;
@@ -534,6 +563,8 @@ int main(void)
 			 another_process_is_not_taken_for_it),
 		RUN_TEST("monitor: if it is killed, the container continues",
 			 a_killed_monitor_leaves_its_container),
+		RUN_TEST("monitor: ending it kills no process of this program",
+			 ending_kills_no_process_of_this_program),
 		RUN_TEST("monitor: a malformed exit file is rejected",
 			 a_malformed_exit_file_is_rejected),
 		RUN_TEST("monitor: the log is reopened, unless the container has ended",
