@@ -31,11 +31,6 @@ DAEMON, SUPERVISOR, FETCHER, READER, UNPACKER, LAYER = (
     "hawser-fetch: unpacker", "hawser-layer")
 
 
-def programs_of(daemon):
-    """The programs that the daemon has started: it has threads, so there is a process in between (base/os/child.c)."""
-    return [pid for child in children_of(daemon.process.pid) for pid in children_of(child)]
-
-
 @contextlib.contextmanager
 def pulling(directory, server, config="", env=None):
     """A daemon with a pull that has stopped in the middle of a layer: yields the pids of the processes."""
@@ -47,7 +42,7 @@ def pulling(directory, server, config="", env=None):
     try:
         image.wait()
         pids = {DAEMON: daemon.process.pid}
-        (pids[SUPERVISOR],) = programs_of(daemon)
+        (pids[SUPERVISOR],) = daemon.programs()
         pids[FETCHER], pids[UNPACKER] = children_of(pids[SUPERVISOR])
         yield pids
         image.go_on.set()
@@ -119,7 +114,7 @@ def test_hawser_layer_does_not_inherit_the_environment_of_the_daemon(server, tmp
     client = subprocess.Popen([*runtime, "image", "verify"], env=environment(), stdout=subprocess.DEVNULL)
 
     def layers():  # hawser-fetch waits for the next pull
-        return [pid for pid in programs_of(daemon) if status_of(pid)["Name"].strip() == "hawser-layer"]
+        return [pid for pid in daemon.programs() if status_of(pid)["Name"].strip() == "hawser-layer"]
     try:
         wait_until(layers)
         assert environment_of(layers()[0]) == set()
