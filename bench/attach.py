@@ -39,11 +39,11 @@ def add_and_del(pods, plugin):
 
 def lower_bound(place, plugin, conf):
     """An empty program and the kernel's share: no plugin that is started as a program can be faster."""
-    pods = Pods(place, plugin, place.samples + place.samples // 10, conf)
-    return Pair(f"empty C program + kernel only: {plugin}, ADD", peer="Go plugin, ADD",
-                ours_run=[*pods.lines(FLOOR, "ADD"), f"run {place.build}/bench/bench-empty"],
-                peer_run=pods.lines(PEER, "ADD"),
-                floor="hawser, ADD", floor_run=pods.lines(OURS, "ADD"))
+    pods = Pods(place, plugin, place.samples + place.samples // 10, conf, sides=(OURS, FLOOR))
+    return Pair(f"{plugin} + host-local, ADD", peer="empty C program + kernel only",
+                ours_run=pods.lines(OURS, "ADD"),
+                peer_run=[*pods.lines(FLOOR, "ADD"), f"run {place.build}/bench/bench-empty"],
+                aim=Aim(ratio=1.5))
 
 
 def queues(place):

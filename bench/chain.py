@@ -49,4 +49,4 @@ def growth(place, count):
     chain = Chain(place, count, sides=(OURS, FLOOR))
     return Growth(f"chain, ADD of the last of {count} pods", ours_run=chain.lines(OURS, "ADD"),
                   peers={KERNEL: chain.lines(FLOOR, "ADD")}, floor=KERNEL, samples=count,
-                  aim=Aim(ratio=1.3))
+                  aim=Aim(growth=1.3))

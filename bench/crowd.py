@@ -27,7 +27,7 @@ def on_a_bridge(place, count):
     kernel = "kernel only"
     return Growth(f"ADD of the last of {count} pods on a bridge", ours_run=pods.lines(OURS, "ADD"),
                   peers={"Go plugin": pods.lines(PEER, "ADD"), kernel: pods.lines(FLOOR, "ADD")},
-                  floor=kernel, samples=count, aim=Aim(ratio=1.3))
+                  floor=kernel, samples=count, aim=Aim(growth=1.3))
 
 
 def address(i):

@@ -64,8 +64,32 @@ setup() {
 	[ "${lines[0]}" = 15 ]
 }
 
+# growth AIM OURS-FIRST OURS-LAST FLOOR-FIRST FLOOR-LAST: print the figure that is judged, and the judgement
+growth() {
+	PYTHONPATH=$HAWSER_SRC/bench PYTHONDONTWRITEBYTECODE=1 python3 - "$@" <<-'END'
+		import sys
+		from lib.rows import Aim, Growth
+		first, last, floor_first, floor_last = (int(float(ms) * 1e6) for ms in sys.argv[2:])
+		figures = Growth("growth", peers={"floor": None}, floor="floor", aim=Aim(**{sys.argv[1]: 1.3}),
+		                 found=[(first, floor_first)] * 10 + [(last, floor_last)] * 10).measure(None)
+		print("%.2f" % figures["ratio"]["value"], "met" if figures["met"] else "missed")
+	END
+}
+
+@test "bench: our growth in milliseconds is compared with that of the lower bound" {
+	[ "$(growth growth 2 17 1 11)" = "1.50 missed" ]
+	[ "$(growth growth 2 14 1 11)" = "1.20 met" ]
+	[ "$(growth growth 2 3 1 1)" = "1000.00 missed" ]
+	[ "$(growth growth 2 2 1 1)" = "0.00 met" ]
+}
+
+@test "bench: the last operations without the growth of the lower bound are compared with the first ones" {
+	[ "$(growth ratio 20 24 1 2)" = "1.15 met" ]
+	[ "$(growth ratio 20 29 1 2)" = "1.40 missed" ]
+}
+
 @test "bench: bench/svg writes a picture, a table and figures from the samples" {
-	"$HAWSER_SRC/bench/run" burst plugin >/dev/null
+	"$HAWSER_SRC/bench/run" burst crowd plugin >/dev/null
 	mkdir "$BATS_TEST_TMPDIR/out"
 	printf '<!-- figures -->\nold\n<!-- end -->\n' >"$BATS_TEST_TMPDIR/out/bench.md"
 	run -0 "$HAWSER_SRC/bench/svg" "$BATS_TEST_TMPDIR/out"
@@ -74,6 +98,7 @@ setup() {
 	python3 -c 'import sys, xml.dom.minidom; xml.dom.minidom.parse(sys.argv[1])' \
 		"$BATS_TEST_TMPDIR/out/bench.svg"
 	grep -q '^| one of 40 parallel ADDs | [0-9.]* ms | Go plugin' "$BATS_TEST_TMPDIR/out/bench.md"
+	grep -q '^|  |  | growth, relative to kernel only |  | .*x (.*) | at most 1.3x: ' "$BATS_TEST_TMPDIR/out/bench.md"
 	grep -q 'ms  Go plugin<' "$BATS_TEST_TMPDIR/out/bench.svg"
 	[ -z "$(grep old "$BATS_TEST_TMPDIR/out/bench.md")" ]
 }

@@ -13,6 +13,7 @@ import subprocess
 
 import grpc
 
+from fetching import children_of
 from waiting import LONG, wait_until
 
 BUILD = pathlib.Path(os.environ["HAWSER_BUILD"])
@@ -71,6 +72,11 @@ class Daemon:
         status = self.process.wait(LONG)
         self.process = None
         return status
+
+    def programs(self):
+        """The programs that the daemon has started. It has threads, so there is a process in between
+        (base/os/child.c)."""
+        return [pid for child in children_of(self.process.pid) for pid in children_of(child)]
 
     def call(self, method, request=b""):
         """Returns the exit status, and the response's fields or the error."""

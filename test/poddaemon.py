@@ -269,6 +269,12 @@ class PodDaemon(Daemon):
             client.channel.close()
         self.clients = []
 
+    def serve(self):
+        """The process ID of hawser-plugin serve."""
+        (pid,) = [pid for pid in self.programs()
+                  if pathlib.Path("/proc/%d/cmdline" % pid).read_text().endswith("hawser-plugin\0serve\0")]
+        return pid
+
     # ---- state -----------------------------------------------------------------------------
 
     def database(self):

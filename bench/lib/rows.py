@@ -14,14 +14,17 @@ import statistics
 import subprocess
 
 BOOTSTRAP = 1000
+LEAST_MS = 0.001    # a floor that does not grow counts as one that grows by a microsecond
 KIB = 1024
 
 
 @dataclasses.dataclass
 class Aim:
-    """One aim: exactly one member is set. ratio, more_ms (how many milliseconds more than the peer), size
-    (bytes) and kib are maximums; faster (how many times faster than the peer) is a minimum."""
+    """One aim: exactly one member is set. ratio, growth (how many times the floor's growth in milliseconds),
+    more_ms (how many milliseconds more than the peer), size (bytes) and kib are maximums; faster (how many
+    times faster than the peer) is a minimum."""
     ratio: float = None
+    growth: float = None
     more_ms: float = None
     size: int = None
     kib: int = None
@@ -157,9 +160,10 @@ class Pair:
 
 @dataclasses.dataclass
 class Growth:
-    """The time of the last tenth of many operations against the first tenth, for each side; and our
-    growth relative to the floor's growth. Each side is a label and its series; or `found` has the nanoseconds of
-    each operation, with a number for hawser and for each peer."""
+    """The time of the last tenth of many operations against the first tenth, for each side. Our growth is how many
+    milliseconds longer an operation of the last tenth takes. It is compared with the floor's growth; with Aim(ratio=...),
+    our last tenth without the floor's growth is compared with our first tenth. Each side is a label and its series; or
+    `found` has the nanoseconds of each operation, with a number for hawser and for each peer."""
     what: str
     peers: dict
     floor: str
@@ -176,27 +180,37 @@ class Growth:
         # First and last operations are resampled as pairs, although not measured at the same time.
         ends = list(zip(numbers[:tenth], numbers[-tenth:]))
         growths = {label: self.side(ends, i) for i, label in enumerate(sides)}
-        relative = spread(ends, lambda e: self.ratio(e, 0) / self.ratio(e, list(sides).index(self.floor)))
-        aim, met = judge(self.aim, None, None, relative)
-        return {"kind": "growth", "what": self.what, "sides": growths, "ratio": relative,
-                "aim": aim and f"{aim} the growth of {self.floor}", "met": met, "samples": numbers}
+        floor = list(sides).index(self.floor)
+        if self.aim.growth:
+            compared, aim = f"growth, relative to {self.floor}", f"at most {self.aim.growth}x"
+            ratio = spread(ends, lambda e: self.growth(e, 0) / max(self.growth(e, floor), LEAST_MS))
+        else:
+            compared, aim = f"less the growth of {self.floor}", f"at most {self.aim.ratio}x the first tenth"
+            ratio = spread(ends, lambda e: 1 + (self.growth(e, 0) - self.growth(e, floor)) / self.first(e, 0))
+        return {"kind": "growth", "what": self.what, "sides": growths, "compared": compared, "ratio": ratio,
+                "aim": aim, "met": ratio["value"] <= (self.aim.growth or self.aim.ratio), "samples": numbers}
 
     @staticmethod
-    def ratio(ends, column):
-        return (statistics.median(last[column] for _, last in ends) /
-                statistics.median(first[column] for first, _ in ends))
+    def first(ends, column):
+        return statistics.median(first[column] for first, _ in ends)
+
+    @classmethod
+    def growth(cls, ends, column):
+        return statistics.median(last[column] for _, last in ends) - cls.first(ends, column)
 
     def side(self, ends, column):
         return {"first": summary([first[column] for first, _ in ends]),
                 "last": summary([last[column] for _, last in ends]),
-                "ratio": spread(ends, lambda resampled: self.ratio(resampled, column))}
+                "growth": spread(ends, lambda resampled: self.growth(resampled, column))}
 
     @staticmethod
     def lines(figures):
-        yield line(figures["what"], "", times(figures["ratio"], figures["aim"]), figures)
+        yield line(figures["what"], "")
         for label, side in figures["sides"].items():
+            more = side["growth"]
             yield line("  " + label, f'{side["first"]["median"]:>9.3f} -> {side["last"]["median"]:.3f} ms',
-                       times(side["ratio"], ""))
+                       f'{more["value"]:+.3f} ms ({more["low"]:+.3f} to {more["high"]:+.3f})')
+        yield line("  " + figures["compared"], "", times(figures["ratio"], figures["aim"]), figures)
 
 
 @dataclasses.dataclass

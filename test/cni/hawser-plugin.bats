@@ -120,6 +120,25 @@ test_plugin=$HAWSER_BUILD/test/cni/link-and-file
 	[ "$status" = 1 ]
 }
 
+@test "plugin: fails if standard output is closed" {
+	closed() { call "$@" >&-; }
+	for verb in ADD VERSION; do
+		run closed "$HAWSER_BUILD/cni/noop" "$verb"
+		[ "$status" = 1 ]
+	done
+	run closed "$HAWSER_BUILD/cni/loopback" DEL # nothing to print
+	[ "$status" = 0 ]
+	for argument in list --help --version; do
+		closed() { "$program" "$argument" >&-; }
+		run closed
+		[ "$status" = 1 ]
+		[ "$output" = "hawser-plugin: write to standard output: Bad file descriptor" ]
+	done
+	closed() { "$program" noop --help >&-; }
+	run closed
+	[ "$status" = 1 ]
+}
+
 # ---- attachment records, with real links and files -------------------------------------------
 
 # record VERB [CONTAINER [MORE]]: call link-and-file; MORE: additional members of the configuration

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-test_processes.py - the rights of the daemon's helper processes, while they run
+test_processes.py - the rights of the processes that the daemon starts, while they run
 
-What:  pulls stop in the middle of a layer, so all processes of the pull wait while they are examined.
+What:  pulls stop in the middle of a layer, and plugins in the middle of a call, so all their processes wait while
+       they are examined.
 Not:   a build with a sanitizer, which has no memory limits.
 """
 import contextlib
@@ -17,6 +18,7 @@ import subprocess
 import pytest
 
 pytest.importorskip("grpc", reason="python3-grpcio is not installed")
+from containers import POD, containers  # noqa: F401, a fixture
 from cridaemon import BUILD, Daemon
 from fetching import (ARCHITECTURE, CONFIG, FETCH, JOB, Image, Puller, StalledImage, children_of, status_of, to_json)
 from hawsercli import HAWSER, environment
@@ -29,11 +31,8 @@ FETCH_UID = 54321
 DAEMON, SUPERVISOR, FETCHER, READER, UNPACKER, LAYER = (
     "hawser-cri", "hawser-fetch: supervisor", "hawser-fetch: fetcher, registry", "hawser-fetch: fetcher, archive",
     "hawser-fetch: unpacker", "hawser-layer")
-
-
-def programs_of(daemon):
-    """The programs that the daemon has started: it has threads, so there is a process in between (base/os/child.c)."""
-    return [pid for child in children_of(daemon.process.pid) for pid in children_of(child)]
+SERVE, CALL, PLUGIN, PAUSE, CONMON = (
+    "hawser-plugin serve", "hawser-plugin serve: process of a call", "plugin that is executed", "hawser-pause", "conmon")
 
 
 @contextlib.contextmanager
@@ -47,7 +46,7 @@ def pulling(directory, server, config="", env=None):
     try:
         image.wait()
         pids = {DAEMON: daemon.process.pid}
-        (pids[SUPERVISOR],) = programs_of(daemon)
+        (pids[SUPERVISOR],) = daemon.programs()
         pids[FETCHER], pids[UNPACKER] = children_of(pids[SUPERVISOR])
         yield pids
         image.go_on.set()
@@ -119,7 +118,7 @@ def test_hawser_layer_does_not_inherit_the_environment_of_the_daemon(server, tmp
     client = subprocess.Popen([*runtime, "image", "verify"], env=environment(), stdout=subprocess.DEVNULL)
 
     def layers():  # hawser-fetch waits for the next pull
-        return [pid for pid in programs_of(daemon) if status_of(pid)["Name"].strip() == "hawser-layer"]
+        return [pid for pid in daemon.programs() if status_of(pid)["Name"].strip() == "hawser-layer"]
     try:
         wait_until(layers)
         assert environment_of(layers()[0]) == set()
@@ -203,10 +202,27 @@ def verifying(directory):
         yield pid
 
 
+@contextlib.contextmanager
+def running(daemon):
+    """A pod with a container, and the ADD of another pod that hangs in an executed plugin: yields the pids."""
+    container = daemon.cri.run_container(daemon.cri.pod("a", pid=POD, network=POD), pid=POD)
+    pids = {PAUSE: int(daemon.cri.info(daemon.cri.ids()[0])["pid"]), CONMON: daemon.monitor(container)}
+    daemon.direct("ADD.pause")
+    create = daemon.cri.start_run("b")
+    daemon.wait_for_call("ADD", times=2)
+    pids[PLUGIN], pids[SERVE] = daemon.called("ADD")["pid"], daemon.serve()
+    (pids[CALL],) = [pid for pid in children_of(pids[SERVE]) if pids[PLUGIN] in children_of(pid)]
+    wait_until(lambda: status_of(pids[PAUSE])["Seccomp"] == "2")
+    yield pids
+    daemon.undirect()
+    create.result()
+
+
 def namespaces_of(pid):
     """The namespaces that the process does not share with this one."""
     def read(of):
-        return {name: os.readlink("/proc/%s/ns/%s" % (of, name)) for name in os.listdir("/proc/self/ns")}
+        return {name: os.readlink("/proc/%s/ns/%s" % (of, name)) for name in os.listdir("/proc/self/ns")
+                if not name.endswith("_for_children")}
     theirs, ours = read(pid), read("self")
     return ", ".join(sorted(name for name in ours if ours[name] != theirs[name])) or "the node's"
 
@@ -217,7 +233,8 @@ def root_of(pid):
     if os.path.samefile(root, "/"):
         return "the node's"
     flags = os.statvfs(root).f_flag
-    return "the layer: " + ",".join(name for bit, name in MOUNT_FLAGS.items() if flags & bit)
+    what = "the layer" if os.listdir(root) else "an empty directory"
+    return what + ": " + ",".join(name for bit, name in MOUNT_FLAGS.items() if flags & bit)
 
 
 def memory_of(pid):
@@ -249,8 +266,8 @@ def documented():
     return {row[0]: row[1:-1] for row in rows}
 
 
-def test_security_md_describes_the_processes_as_they_are(server, tmp_path):
+def test_security_md_describes_the_processes_as_they_are(server, containers, tmp_path):  # noqa: F811
     with (pulling(tmp_path, server, config="fetch-uid: %d\n" % FETCH_UID) as pids, loading(tmp_path) as reader,
-          verifying(tmp_path) as layer):
-        found = {name: row_of(pid) for name, pid in {**pids, READER: reader, LAYER: layer}.items()}
+          verifying(tmp_path) as layer, running(containers()) as others):
+        found = {name: row_of(pid) for name, pid in {**pids, READER: reader, LAYER: layer, **others}.items()}
     assert found == documented()

@@ -10,6 +10,7 @@ import pathlib
 import pytest
 
 from containers import EXITED, FOREVER, IDLE, POD, RUNNING, ContainerDaemon
+from fetching import children_of
 from poddaemon import CGROUPS, NOTREADY, connect, daemons_of, processes
 from waiting import wait_until
 
@@ -65,6 +66,19 @@ def test_pods_with_and_without_pause_are_created_reached_stopped_and_removed(dae
     for pod in (plain, shared):
         d.cri.remove(pod)
     assert not d.leftovers()
+
+
+def oom_score(pid):
+    return int(pathlib.Path("/proc/%d/oom_score_adj" % pid).read_text())
+
+
+def test_the_processes_that_run_plugins_do_not_inherit_a_negative_oom_score_adj(daemons):
+    d = daemons("--cgroup-driver", "cgroupfs", load=False, prefix=("choom", "--adjust", "-999", "--"))
+    d.cri.remove(d.cri.run("a"))
+    serve = d.serve()
+    wait_until(lambda: len(children_of(serve)) == 1)  # the process that waits for the next call
+    (call,) = children_of(serve)
+    assert (oom_score(d.process.pid), oom_score(serve), oom_score(call)) == (-999, 0, 0)
 
 
 def test_a_container_has_its_limits_and_ends_with_its_pod(daemons):
