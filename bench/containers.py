@@ -21,7 +21,7 @@ def rows(place):
         yield from crowd(both, f"of {{}} pods with a container, {CLIENTS} clients", "+run +create +start",
                          "stop-container stop remove", scaled(place, PODS), rounds=max(1, place.samples // 40),
                          aim=Aim(faster=4))
-    yield restarts(place, "start with {} containers, until they are listed", "run create start",
+    yield restarts(place, "containers-restart", "start with {} containers, until they are listed", "run create start",
                    "stop-container stop remove", scaled(place, MANY), scaled(place, MANY))
 
 

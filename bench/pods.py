@@ -36,7 +36,7 @@ def rows(place):
         yield from crowd(both, f"of {{}} pods, {CLIENTS} clients", "+run", "stop remove", scaled(place, PODS),
                          rounds=max(1, place.samples // 40), aim=Aim(faster=6))
     yield from list_beside_stops(place, scaled(place, STOPS))
-    yield restarts(place, "start with {} pods, until they are listed", "run", "stop remove", scaled(place, MANY), 0)
+    yield restarts(place, "pods-restart", "start with {} pods, until they are listed", "run", "stop remove", scaled(place, MANY), 0)
 
 
 def one_by_one(both):

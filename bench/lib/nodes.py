@@ -225,10 +225,11 @@ def nodes(place, name):
 
 # ---- rows ---------------------------------------------------------------------------------------
 
-def restarts(place, what, steps, cleanup, count, containers):
-    """A row: the start of a daemon with many pods, until it lists them. what: {} is replaced by their number."""
+def restarts(place, name, what, steps, cleanup, count, containers):
+    """A row: the start of a daemon with many pods, until it lists them. what: {} is replaced by their number.
+    name: of the hosts"""
     clients = contextlib.ExitStack()
-    with nodes(place, "restart") as both:
+    with nodes(place, name) as both:
         daemons = (both.ours, both.theirs)
         for node in daemons:
             clients.enter_context(held(node, steps, cleanup, count))
