@@ -200,10 +200,12 @@ static int create(struct container *c, struct hw_err *e)
 	if (r < 0)
 		object_set_error(&c->o, e);
 	object_end_create(&c->o);
-	if (r < 0 && stored)
+	if (r < 0 && stored) {
 		undo(c);
-	else if (r < 0)
+	} else if (r < 0) {
 		object_remove(&c->o);
+		container_release_layers(c);
+	}
 	if (entered)
 		leave_pod(c->pod);
 	return r;

@@ -264,7 +264,10 @@ int container_remove(struct container *c, unsigned flags, struct hw_err *e)
 		finisher_add_failed(&c->o);
 		return r;
 	}
-	return container_state_delete(c, e);
+	r = container_state_delete(c, e);
+	if (r == 0)
+		container_release_layers(c);
+	return r;
 }
 
 int containers_remove(struct pods *p, const char *id, unsigned flags, int64_t deadline,

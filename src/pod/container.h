@@ -99,6 +99,8 @@ void event_container_deleted(struct container *c);
 int container_find_image(struct container *c, struct image_config **ret_config, struct hw_err *e);
 /* Holds the layers again, after a restart. */
 int container_hold_layers(struct container *c, struct hw_err *e);
+/* When nothing of the container exists any more. Removes layers that only it has used. */
+void container_release_layers(struct container *c);
 int container_mount(struct container *c, struct hw_err *e);
 /* Unmounts the root file system and deletes what the container has written. Idempotent. */
 int container_unmount(struct pods *p, const char *id, struct hw_err *e);
