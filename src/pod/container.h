@@ -36,8 +36,9 @@ struct container {
 	const struct container_limits *limits; /* NULL: lost */
 
 	/* protected by table->lock */
-	int64_t kill_at;      /* when a running stop kills the container; 0: no stop runs */
-	struct process *main; /* NULL: it does not run */
+	int64_t kill_at;       /* when a running stop kills the container; 0: no stop runs */
+	int64_t monitor_until; /* when conmon is killed, too; 0: processes were not killed yet */
+	struct process *main;  /* NULL: it does not run */
 };
 
 /* The first process of a container. It is known by a descriptor, so a signal never reaches another process

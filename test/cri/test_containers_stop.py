@@ -244,7 +244,7 @@ def duplicate_pidfd(process, target):
     raise AssertionError("no descriptor of process %d" % target)
 
 
-@pytest.mark.parametrize("how", ["stop", "stop the pod"])
+@pytest.mark.parametrize("how", ["stop", "stop the pod", "in the background"])
 def test_a_container_whose_monitor_hangs_can_be_stopped_and_removed(containers, how):
     d = containers()
     pod = d.cri.pod()
@@ -253,8 +253,13 @@ def test_a_container_whose_monitor_hangs_can_be_stopped_and_removed(containers, 
     os.kill(monitor, signal.SIGSTOP)
     if how == "stop":
         d.cri.stop_container(container, 0)
-    else:
+    elif how == "stop the pod":
         d.cri.stop(pod)
+    else:
+        call = d.client().start("StopPodSandbox", pod_sandbox_id=pod)
+        wait_until(lambda: has_ended(main), lambda: call)
+        d.restart()
+        wait_until(lambda: d.cri.container(container).state == EXITED, d.log)
     status = d.cri.container(container)
     assert (status.state, status.exit_code, status.message) == (EXITED, 255, "conmon has ended unexpectedly")
     assert has_ended(main) and has_ended(monitor)
