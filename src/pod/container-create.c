@@ -15,6 +15,7 @@
 
 #include "base/log.h"
 #include "base/os/file.h"
+#include "base/os/signal-name.h"
 #include "base/str.h"
 #include "base/time.h"
 #include "pod/container.h"
@@ -123,22 +124,14 @@ static void leave_pod(struct pod *pod)
 
 /* ---- create ------------------------------------------------------------------------- */
 
-/* The signal that a stop sends. Images name it "SIGQUIT", "QUIT" or "3". */
+/* The signal that a stop sends. */
 static int find_stop_signal(const struct container_spec *spec, const struct image_config *image)
 {
-	const char *name = str_or(image->stop_signal, "");
-	long long number;
+	int of_image = signal_parse(str_or(image->stop_signal, ""));
 
 	if (spec->stop_signal)
 		return spec->stop_signal;
-	if (str_to_int64(name, 1, SIGRTMAX, &number))
-		return (int)number;
-	if (str_starts(name, "SIG"))
-		name += 3;
-	for (int n = 1; n < NSIG; n++)
-		if (str_equal(sigabbrev_np(n), name))
-			return n;
-	return SIGTERM;
+	return of_image > 0 ? of_image : SIGTERM;
 }
 
 static char *log_of(const struct pod_spec *pod, const struct container_spec *spec)

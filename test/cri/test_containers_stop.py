@@ -12,8 +12,8 @@ import pytest
 
 pytest.importorskip("grpc", reason="python3-grpcio is not installed")
 pytest.importorskip("google.protobuf", reason="python3-protobuf is not installed")
-from containers import (CONTAINER, EXITED, FOREVER, IDLE, NODE, POD, RUNNING, containers,  # noqa: F401, a fixture
-                        has_ended)
+from containers import (CONTAINER, EXITED, FOREVER, IDLE, NODE, POD, RUNNING,
+                        containers, has_ended)  # noqa: F401, a fixture
 from poddaemon import refused
 from waiting import wait_until
 
@@ -60,6 +60,14 @@ def test_a_stop_sends_the_signal_of_the_request_or_the_image_or_sigterm(containe
     d.cri.stop_container(container)
     stop.result()
     assert d.cri.container(container).exit_code == 128 + signal.SIGKILL
+
+
+def test_a_stop_sends_a_real_time_signal_that_the_image_names(containers):
+    d = containers()
+    image = d.load("hawser.test/signal:1", StopSignal="SIGRTMIN+3")
+    container = d.cri.run_container(d.cri.pod(), pid=NODE, image=image)
+    d.cri.stop_container(container, 60)
+    assert d.cri.container(container).exit_code == 128 + signal.SIGRTMIN + 3
 
 
 @pytest.mark.parametrize("pid", [POD, CONTAINER, NODE])
