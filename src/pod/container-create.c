@@ -341,12 +341,15 @@ static int start(struct container *c, struct hw_err *e)
 {
 	enum container_state state = container_get_state(c);
 	int64_t started_at = time_real();
+	struct hw_err ignored;
 	int r;
 
 	if (state != CONTAINER_CREATED)
 		return err_text(e, -EPERM, "container %s is %s, not created", c->o.id,
 				container_state_name(state));
 	r = container_state_change(c, set_starting, &started_at, e);
+	if (r < 0) /* the status has changed nevertheless, and a stop would complete the start */
+		(void)container_state_change(c, set_starting, &(int64_t){ 0 }, &ignored);
 	return r < 0 ? r : container_start(c, e);
 }
 

@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("grpc", reason="python3-grpcio is not installed")
 pytest.importorskip("google.protobuf", reason="python3-protobuf is not installed")
-from containers import (CONTAINER, EXITED, FOREVER, IDLE, NODE, POD, RUNNING,
+from containers import (CONTAINER, CREATED, EXITED, FOREVER, IDLE, NODE, POD, RUNNING, SERVER,
                         containers, has_ended)  # noqa: F401, a fixture
 from poddaemon import refused
 from waiting import wait_until
@@ -238,6 +238,18 @@ def test_a_container_that_cannot_be_started_has_a_start_error(containers):
     assert code == "INTERNAL" and (status.state, status.reason, status.exit_code) == (EXITED, "StartError", 128)
     assert status.message and status.message in text and status.finished_at
     d.cri.remove_container(container)
+
+
+def test_a_container_whose_start_could_not_be_stored_is_not_started_by_its_stop(containers):
+    d = containers()
+    container = d.cri.create(d.cri.pod(), SERVER)
+    with d.database() as db:  # as a backup might
+        db.execute("BEGIN IMMEDIATE")
+        assert "database is locked" in refused(d.cri.start_container, container)[1]
+    d.cri.stop_container(container, 10)
+    assert d.cri.container(container).state == CREATED and d.cri.printed(container) == []
+    d.cri.start_container(container)
+    d.cri.wait_for_line(container, "ready")
 
 
 # ---- the monitor -----------------------------------------------------------------------------------
