@@ -12,7 +12,7 @@ import re
 import pytest
 
 from cridaemon import BUILD
-from poddaemon import Client, PodDaemon, config, daemons_of, run  # also finds the modules of test/runtimes
+from poddaemon import CGROUPS, Client, PodDaemon, config, daemons_of, run  # also finds the modules of test/runtimes
 from waiting import LONG, wait_until
 
 import busybox
@@ -24,6 +24,7 @@ FOREVER = ["/bin/sleep", "100000"]  # as process 1 it ignores SIGTERM
 # A shell runs its traps between commands.
 IDLE = "while :; do sleep 0.05; done"  # the interval of checks for signals
 SERVER = ["/bin/sh", "-c", "trap 'exit 0' TERM; echo ready; " + IDLE]
+V2 = (CGROUPS / "cgroup.controllers").exists()
 
 
 def security(pid=CONTAINER, **more):
@@ -147,6 +148,16 @@ def has_ended(pid):
         return pathlib.Path("/proc/%d/stat" % pid).read_text().rpartition(")")[2].split()[0] in "ZX"
     except OSError:
         return True
+
+
+def cgroup_value(pid, controller, name):
+    """The content of a file in the cgroup of a process."""
+    for line in pathlib.Path("/proc/%d/cgroup" % pid).read_text().splitlines():
+        _, names, path = line.split(":", 2)
+        if controller in names.split(",") or V2 and not names:
+            at = CGROUPS / names
+            return pathlib.Path(str(at) + path, name).read_text().strip()
+    raise AssertionError("no controller " + controller)
 
 
 # ---- logs ------------------------------------------------------------------------------------------

@@ -56,6 +56,7 @@ struct db {
 	sqlite3 *handle;
 	char *path;
 	bool writes; /* the checkpointer is used */
+	const char *vfs;
 	struct checkpointer checkpointer;
 };
 
@@ -275,14 +276,15 @@ void db_transaction_done(struct db_transaction *c)
  * journal_size_limit makes the file small again after that.
  */
 
-static int open_handle(struct db *db, const char *path, int flags, int busy_ms, struct hw_err *e);
+static int open_handle(struct db *db, const char *path, const char *vfs, int flags, int busy_ms,
+		       struct hw_err *e);
 
-static int open_checkpoint_handle(const char *path, struct db **ret_db, struct hw_err *e)
+static int open_checkpoint_handle(const struct db *first, struct db **ret_db, struct hw_err *e)
 {
 	AUTO(db_close) struct db *db = mem_new(sizeof(*db));
 	int r;
 
-	r = open_handle(db, path, SQLITE_OPEN_READWRITE, CHECKPOINT_BUSY_MS, e);
+	r = open_handle(db, first->path, first->vfs, SQLITE_OPEN_READWRITE, CHECKPOINT_BUSY_MS, e);
 	if (r < 0)
 		return r;
 	/* sqlite3_wal_checkpoint_v2() ignores a log that the connection has not read before */
@@ -294,14 +296,14 @@ static int open_checkpoint_handle(const char *path, struct db **ret_db, struct h
 }
 
 /* @own: the thread's connection, opened by the first call */
-static int checkpoint(const char *path, enum checkpoint kind, struct db **own, struct hw_err *e)
+static int checkpoint(const struct db *db, enum checkpoint kind, struct db **own, struct hw_err *e)
 {
 	int mode =
 		kind == CHECKPOINT_RESTART ? SQLITE_CHECKPOINT_RESTART : SQLITE_CHECKPOINT_PASSIVE;
 	int code, r;
 
 	if (!*own) {
-		r = open_checkpoint_handle(path, own, e);
+		r = open_checkpoint_handle(db, own, e);
 		if (r < 0)
 			return r;
 	}
@@ -338,7 +340,7 @@ static void *run_checkpoints(void *arg)
 		c->running = c->wanted;
 		c->wanted = CHECKPOINT_NONE;
 		pthread_mutex_unlock(&c->lock);
-		r = checkpoint(db->path, c->running, &own, &e);
+		r = checkpoint(db, c->running, &own, &e);
 		pthread_mutex_lock(&c->lock);
 		note_result(c, r, &e);
 		c->running = CHECKPOINT_NONE;
@@ -503,12 +505,14 @@ static int migrate(struct db *db, const struct db_options *options, size_t versi
 	return 0;
 }
 
-static int open_handle(struct db *db, const char *path, int flags, int busy_ms, struct hw_err *e)
+static int open_handle(struct db *db, const char *path, const char *vfs, int flags, int busy_ms,
+		       struct hw_err *e)
 {
 	int code;
 
 	db->path = str_copy(path);
-	code = sqlite3_open_v2(path, &db->handle, flags | SQLITE_OPEN_NOMUTEX, NULL);
+	db->vfs = vfs;
+	code = sqlite3_open_v2(path, &db->handle, flags | SQLITE_OPEN_NOMUTEX, vfs);
 	if (code != SQLITE_OK)
 		return db_error(db, code, "open", e);
 	sqlite3_extended_result_codes(db->handle, 1);
@@ -527,8 +531,8 @@ static void reserve_log(const char *path)
 		log_debug("%s: allocate: %s", name, strerror(errno));
 }
 
-static int try_open(const char *path, const struct db_options *options, struct db **ret_db,
-		    struct hw_err *e)
+static int open_with(const char *vfs, const char *path, const struct db_options *options,
+		     struct db **ret_db, struct hw_err *e)
 {
 	AUTO(db_close) struct db *db = NULL;
 	size_t version = 0;
@@ -538,7 +542,7 @@ static int try_open(const char *path, const struct db_options *options, struct d
 	if (r < 0)
 		return r;
 	db = mem_new(sizeof(*db));
-	r = open_handle(db, path, SQLITE_OPEN_READWRITE, options->busy_ms, e);
+	r = open_handle(db, path, vfs, SQLITE_OPEN_READWRITE, options->busy_ms, e);
 	if (r < 0)
 		return r;
 	/* If the file is rejected, closing must not write to it: no checkpoint of the write-ahead
@@ -568,6 +572,18 @@ static int try_open(const char *path, const struct db_options *options, struct d
 		reserve_log(path);
 	*ret_db = take_ptr(db);
 	return 0;
+}
+
+/* SQLite keeps an index of the write-ahead log in the file PATH-shm, which the first handle truncates and
+ * writes again. On a full disk that fails, because other programs use the blocks at once. Then the index is
+ * in memory, and other processes cannot open the database. */
+static int try_open(const char *path, const struct db_options *options, struct db **ret_db,
+		    struct hw_err *e)
+{
+	int r;
+
+	r = open_with("unix", path, options, ret_db, e);
+	return r == -ENOSPC ? open_with("unix-excl", path, options, ret_db, e) : r;
 }
 
 static int read_through(const char *path, const char *suffix, struct hw_err *e)
@@ -609,7 +625,7 @@ int db_open_reader(struct db *first, int busy_ms, struct db **ret_db, struct hw_
 	AUTO(db_close) struct db *db = mem_new(sizeof(*db));
 	int r;
 
-	r = open_handle(db, first->path, SQLITE_OPEN_READONLY, busy_ms, e);
+	r = open_handle(db, first->path, first->vfs, SQLITE_OPEN_READONLY, busy_ms, e);
 	if (r < 0)
 		return r;
 	r = db_exec(db, CACHE, e);

@@ -44,6 +44,7 @@ struct db_options {
 };
 
 /* Opens a database, creating it with mode 0600 if needed, and migrates its schema.
+ * On a full disk other processes may be unable to open it until db_close().
  * Return: 0; -ENODATA: see must_exist; -ENOTSUP, with the file unchanged, if its schema is newer than
  * the last migration; -EUCLEAN if the file can be read, but is damaged or not a database */
 int db_open(const char *path, const struct db_options *options, struct db **ret_db,

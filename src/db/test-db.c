@@ -335,9 +335,8 @@ static void no_space(void **state)
 	db_close(db);
 }
 
-/* After a SIGKILL the database has all committed changes and no others. */
 /* Its first change is committed, but only in the log; the second one is not committed. */
-static void kill_writer(void **state)
+static void kill_writer(void **state, const struct db_options *options)
 {
 	struct db *db;
 	struct hw_err e;
@@ -346,7 +345,7 @@ static void kill_writer(void **state)
 	if (pid == 0) {
 		struct db_transaction change = { 0 };
 
-		db = open_db(state, &options_v1);
+		db = open_db(state, options);
 		run_sql(db, "INSERT INTO t VALUES ('a', 1, NULL)");
 		if (db_begin(db, &change, &e) == 0)
 			run_sql(db, "INSERT INTO t VALUES ('b', 1, NULL)");
@@ -355,13 +354,53 @@ static void kill_writer(void **state)
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
+/* After a SIGKILL the database has all committed changes and no others. */
 static void killed_writer(void **state)
 {
 	struct db *db;
 
-	kill_writer(state);
+	kill_writer(state, &options_v1);
 	db = open_db(state, &options_v1);
 	assert_int_equal(get_int(db, "SELECT count(*) FROM t"), 1);
+	db_close(db);
+}
+
+static void fill_disk(const struct db_fixture *p)
+{
+	autofree char *path = str_printf("%s/filler", p->dir);
+	autoclose int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	static const char zeros[4096];
+
+	while (write(fd, zeros, sizeof(zeros)) > 0)
+		;
+	assert_int_equal(errno, ENOSPC);
+}
+
+/* The blocks that SQLite frees when it opens a database are used by another program. */
+static void opened_on_a_full_disk(void **state)
+{
+	static const struct db_options options = { v1, ARRAY_SIZE(v1), .busy_ms = 50,
+						   .reserve = true };
+	struct db_fixture *p = *state;
+	autofree char *index = str_printf("%s-shm", p->path);
+	struct hw_err e = { 0 };
+	struct db *db, *reader;
+
+	if (mount("none", p->dir, "tmpfs", 0, "size=4m") < 0)
+		skip();
+	db_close(open_db(state, &options));
+	kill_writer(state, &options);
+	assert_int_equal(truncate(index, 3), 0);
+	fill_disk(p);
+	db = open_db(state, &options);
+	assert_int_equal(get_int(db, "SELECT count(*) FROM t"), 1);
+	run_sql(db, "INSERT INTO t VALUES ('c', 1, NULL)");
+	assert_int_equal(db_open_reader(db, 50, &reader, &e), 0);
+	assert_int_equal(get_int(reader, "SELECT count(*) FROM t"), 2);
+	db_close(reader);
+	db_close(db);
+	db = open_db(state, &options);
+	assert_int_equal(get_int(db, "SELECT count(*) FROM t"), 2);
 	db_close(db);
 }
 
@@ -771,7 +810,7 @@ static void read_errors(void **state)
 	set_pread((sqlite3_syscall_ptr)fail_pread);
 	for (size_t i = 0; i < ARRAY_SIZE(errors); i++)
 		try_pages(p->path, p->path, errors[i]);
-	kill_writer(state); /* leaves a log */
+	kill_writer(state, &options_v1); /* leaves a log */
 	for (size_t i = 0; i < ARRAY_SIZE(errors); i++)
 		try_pages(p->path, log, errors[i]);
 	unreadable.first = 0;
@@ -814,6 +853,8 @@ int main(void)
 		     another_handle_writes),
 		TEST("db: a write to a full disk fails, and committed rows are kept", no_space),
 		TEST("db: after the process is killed, committed changes are kept", killed_writer),
+		TEST("db: after a kill it can be opened and changed on a full disk",
+		     opened_on_a_full_disk),
 		CHECKPOINT_TEST("db: a thread of its own runs checkpoints, none of the commits",
 				thread_checkpoints),
 		CHECKPOINT_TEST("db: commits do not wait for a checkpoint", commits_do_not_wait),

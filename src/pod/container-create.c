@@ -15,6 +15,7 @@
 
 #include "base/log.h"
 #include "base/os/file.h"
+#include "base/os/signal-name.h"
 #include "base/str.h"
 #include "base/time.h"
 #include "pod/container.h"
@@ -123,22 +124,14 @@ static void leave_pod(struct pod *pod)
 
 /* ---- create ------------------------------------------------------------------------- */
 
-/* The signal that a stop sends. Images name it "SIGQUIT", "QUIT" or "3". */
+/* The signal that a stop sends. */
 static int find_stop_signal(const struct container_spec *spec, const struct image_config *image)
 {
-	const char *name = str_or(image->stop_signal, "");
-	long long number;
+	int of_image = signal_parse(str_or(image->stop_signal, ""));
 
 	if (spec->stop_signal)
 		return spec->stop_signal;
-	if (str_to_int64(name, 1, SIGRTMAX, &number))
-		return (int)number;
-	if (str_starts(name, "SIG"))
-		name += 3;
-	for (int n = 1; n < NSIG; n++)
-		if (str_equal(sigabbrev_np(n), name))
-			return n;
-	return SIGTERM;
+	return of_image > 0 ? of_image : SIGTERM;
 }
 
 static char *log_of(const struct pod_spec *pod, const struct container_spec *spec)
@@ -200,10 +193,12 @@ static int create(struct container *c, struct hw_err *e)
 	if (r < 0)
 		object_set_error(&c->o, e);
 	object_end_create(&c->o);
-	if (r < 0 && stored)
+	if (r < 0 && stored) {
 		undo(c);
-	else if (r < 0)
+	} else if (r < 0) {
 		object_remove(&c->o);
+		container_release_layers(c);
+	}
 	if (entered)
 		leave_pod(c->pod);
 	return r;
@@ -346,12 +341,15 @@ static int start(struct container *c, struct hw_err *e)
 {
 	enum container_state state = container_get_state(c);
 	int64_t started_at = time_real();
+	struct hw_err ignored;
 	int r;
 
 	if (state != CONTAINER_CREATED)
 		return err_text(e, -EPERM, "container %s is %s, not created", c->o.id,
 				container_state_name(state));
 	r = container_state_change(c, set_starting, &started_at, e);
+	if (r < 0) /* the status has changed nevertheless, and a stop would complete the start */
+		(void)container_state_change(c, set_starting, &(int64_t){ 0 }, &ignored);
 	return r < 0 ? r : container_start(c, e);
 }
 

@@ -42,6 +42,11 @@ static int hold_layers(struct container *c, struct hw_err *e)
 	return r < 0 ? r : all;
 }
 
+void container_release_layers(struct container *c)
+{
+	store_hold_free(take_ptr(c->hold));
+}
+
 int container_hold_layers(struct container *c, struct hw_err *e)
 {
 	int r;

@@ -214,11 +214,12 @@ static int update_row(struct container *c, struct hw_err *e)
 		c->pods->db,
 		"UPDATE containers SET state = ?, started_at = ?, finished_at = ?,"
 		" exit_code = ?, oom = ?, reason = ?, message = ?, spec = ?, uid = ?, gid = ?,"
-		" groups = ? WHERE id = ?",
+		" groups = ?, limits = ? WHERE id = ?",
 		DB_VALUES(DB_INT(s->state), DB_INT(s->started_at), DB_INT(s->finished_at),
 			  DB_INT(s->exit_code), DB_INT(s->oom), DB_TEXT(s->reason),
 			  DB_TEXT(str_or(s->message, "")), DB_TEXT(c->spec->text), DB_INT(c->uid),
-			  DB_INT(c->gid), DB_TEXT(groups), DB_TEXT(c->o.id)),
+			  DB_INT(c->gid), DB_TEXT(groups), DB_TEXT(c->limits->text),
+			  DB_TEXT(c->o.id)),
 		e);
 }
 

@@ -67,6 +67,20 @@ static int end_monitor(struct container *c, struct hw_err *e)
 	return r < 0 ? r : wait_for_exit(c, deadline, e);
 }
 
+/* The time that conmon has does not start again with each attempt: those in the background are shorter.
+ * Return: the end of that time */
+static int64_t note_killed(struct container *c)
+{
+	int64_t end;
+
+	pthread_mutex_lock(&c->o.table->lock);
+	if (!c->monitor_until)
+		c->monitor_until = time_deadline(EXIT_MS);
+	end = c->monitor_until;
+	pthread_mutex_unlock(&c->o.table->lock);
+	return end;
+}
+
 int container_kill(struct container *c, int64_t deadline, struct hw_err *e)
 {
 	autofree char *cgroup = container_cgroup(c);
@@ -76,7 +90,7 @@ int container_kill(struct container *c, int64_t deadline, struct hw_err *e)
 	r = cgroup_kill(c->pods->options.cgroups, cgroup, deadline, e);
 	if (r < 0)
 		return err_ctx(e, "kill container %s", c->o.id);
-	end = time_deadline(EXIT_MS);
+	end = note_killed(c);
 	r = wait_for_exit(c, time_earlier(deadline, end), e);
 	return r == -ETIMEDOUT && time_has_passed(end) ? end_monitor(c, e) : r;
 }
@@ -264,7 +278,10 @@ int container_remove(struct container *c, unsigned flags, struct hw_err *e)
 		finisher_add_failed(&c->o);
 		return r;
 	}
-	return container_state_delete(c, e);
+	r = container_state_delete(c, e);
+	if (r == 0)
+		container_release_layers(c);
+	return r;
 }
 
 int containers_remove(struct pods *p, const char *id, unsigned flags, int64_t deadline,

@@ -36,8 +36,9 @@ struct container {
 	const struct container_limits *limits; /* NULL: lost */
 
 	/* protected by table->lock */
-	int64_t kill_at;      /* when a running stop kills the container; 0: no stop runs */
-	struct process *main; /* NULL: it does not run */
+	int64_t kill_at;       /* when a running stop kills the container; 0: no stop runs */
+	int64_t monitor_until; /* when conmon is killed, too; 0: processes were not killed yet */
+	struct process *main;  /* NULL: it does not run */
 };
 
 /* The first process of a container. It is known by a descriptor, so a signal never reaches another process
@@ -99,6 +100,8 @@ void event_container_deleted(struct container *c);
 int container_find_image(struct container *c, struct image_config **ret_config, struct hw_err *e);
 /* Holds the layers again, after a restart. */
 int container_hold_layers(struct container *c, struct hw_err *e);
+/* When nothing of the container exists any more. Removes layers that only it has used. */
+void container_release_layers(struct container *c);
 int container_mount(struct container *c, struct hw_err *e);
 /* Unmounts the root file system and deletes what the container has written. Idempotent. */
 int container_unmount(struct pods *p, const char *id, struct hw_err *e);

@@ -68,7 +68,7 @@ static void container_free(void *object)
 	object_done(&c->o);
 	shared_unref(c->pod);
 	shared_unref(c->spec);
-	store_hold_free(c->hold);
+	store_hold_leave(c->hold); /* of a container that was not removed */
 	hw_strings_free(&c->layers);
 	free(c->image_id);
 	free(c->image_ref);

@@ -9,13 +9,12 @@ import pytest
 
 pytest.importorskip("grpc", reason="python3-grpcio is not installed")
 pytest.importorskip("google.protobuf", reason="python3-protobuf is not installed")
-from containers import (CONTAINER, FOREVER, IMAGE, NODE, POD, RUNNING, SERVER, TARGET,
+from containers import (CONTAINER, FOREVER, IMAGE, NODE, POD, RUNNING, SERVER, TARGET, V2, cgroup_value,
                         containers)  # noqa: F401, a fixture
 from poddaemon import namespace, refused
 
 PROC_STATUS = "cat /proc/self/status"
 SHOW = ["/bin/sh", "-c", "printf '%s\\n' \"$0\" \"$@\""]
-V2 = pathlib.Path("/sys/fs/cgroup/cgroup.controllers").exists()
 
 
 def entries(data):
@@ -26,16 +25,6 @@ def entries(data):
 def proc_status(client, pod, **more):
     """The fields of /proc/self/status in a container."""
     return dict(line.split(":\t", 1) for line in client.output(pod, PROC_STATUS, **more) if ":\t" in line)
-
-
-def cgroup_value(pid, controller, name):
-    """The content of a file in the cgroup of a process."""
-    for line in pathlib.Path("/proc/%d/cgroup" % pid).read_text().splitlines():
-        _, names, path = line.split(":", 2)
-        if controller in names.split(",") or V2 and not names:
-            at = pathlib.Path("/sys/fs/cgroup") / names
-            return pathlib.Path(str(at) + path, name).read_text().strip()
-    raise AssertionError("no controller " + controller)
 
 
 # ---- process ---------------------------------------------------------------------------------------

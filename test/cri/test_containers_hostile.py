@@ -190,10 +190,16 @@ def test_a_full_disk_can_be_emptied_by_stopping_and_removing_containers(small, c
     d.cri.stop_container(good, LONG)
     assert d.cri.container(good).exit_code == 0
     d.cri.remove_container(ended)
-    d.restart()
+    d.kill()
+    for index in small.glob("*.db-shm"):
+        os.truncate(index, 0)  # as the next daemon does; then SQLite must write it again
+    if what == "logs":
+        wait_until(lambda: is_full(small))
+    d.start()
     assert d.cri.container(bad).state == RUNNING
     d.cri.stop_container(bad, 0)
     d.cri.remove_container(bad)
     if what == "logs":
         os.truncate(d.logs / "bad/main.log", 0)
     d.cri.run_server(d.cri.pod("new"))
+    d.restart()  # on a full disk no other process can open its databases, and leftovers() does that

@@ -40,13 +40,20 @@ def test_a_layer_stays_while_a_container_needs_it_and_is_removed_with_the_last_o
     wait_until(lambda: not has_layer(d, "a"))
 
 
-def restart_and_sweep(d, change=lambda: None):
-    """Kill the daemon, and start it again after a change. Returns when it has removed the layers that nothing uses: one
+def end(d, how):
+    if how == "kill":
+        d.kill()
+    else:
+        assert d.stop() == 0, d.log()
+
+
+def restart_and_sweep(d, how="kill", change=lambda: None):
+    """Kill or stop the daemon, and start it again after a change. Returns when it has removed the layers that nothing uses: one
     of them is that of a container which is made to forget its layers here."""
     image = load(d, "unused")
     container = d.cri.create(d.cri.pod("unused"), image=image, name="unused")
     remove_image(d, image)
-    d.kill()
+    end(d, how)
     with d.database() as db:
         db.execute("UPDATE containers SET layers = '[]' WHERE id = ?", [container])
         db.commit()
@@ -60,8 +67,9 @@ def restart_and_sweep(d, change=lambda: None):
     wait_until(lambda: not has_layer(d, "unused"))
 
 
+@pytest.mark.parametrize("how", ["kill", "stop"])
 @pytest.mark.parametrize("state", ["created", "running", "exited"])
-def test_a_daemon_that_was_killed_keeps_the_layers_of_its_containers(containers, state):
+def test_the_layers_of_containers_outlive_the_daemon(containers, state, how):
     d = containers()
     image = load(d, "a")
     container = d.cri.create(d.cri.pod(), ["/bin/true"] if state == "exited" else ["/bin/sleep", "100000"], image=image)
@@ -70,12 +78,37 @@ def test_a_daemon_that_was_killed_keeps_the_layers_of_its_containers(containers,
     if state == "exited":
         d.cri.wait_for_exit(container)
     remove_image(d, image)
-    restart_and_sweep(d)
+    restart_and_sweep(d, how)
     assert has_layer(d, "a") and (d.bundle(container) / "rootfs/a").read_bytes() == b"a"
     if state == "created":
         d.cri.start_container(container)
+    if state != "exited":
+        assert d.cri.sh(container, "cat /a") == "a"
     d.cri.remove_container(container)
     wait_until(lambda: not has_layer(d, "a"))
+
+
+def test_a_start_that_fails_leaves_the_layers_of_containers(containers):
+    d = containers()
+    pod = d.cri.pod()
+    found = {}
+    for name in ("a", "b"):
+        image = load(d, name)
+        found[d.cri.run_container(pod, image=image, name=name)] = name
+        remove_image(d, image)
+    end(d, "kill")
+    first, last = sorted(found)  # in this order they are recovered
+    with d.database() as db:
+        (layers,), = db.execute("SELECT layers FROM containers WHERE id = ?", [last])
+        db.execute("UPDATE containers SET layers = '[\"invalid\"]' WHERE id = ?", [last])
+        db.commit()
+    assert "container %s: " % last in d.refused()
+    with d.database() as db:
+        db.execute("UPDATE containers SET layers = ? WHERE id = ?", [layers, last])
+        db.commit()
+    d.start()
+    for container in (first, last):
+        assert d.cri.sh(container, "cat /" + found[container]) == found[container]
 
 
 def test_the_layers_of_a_container_that_is_not_in_the_database_stay(containers):
@@ -90,7 +123,7 @@ def test_the_layers_of_a_container_that_is_not_in_the_database_stay(containers):
     def move_database(source, target):
         for file in source.glob("pods.db*"):
             file.rename(target / file.name)
-    restart_and_sweep(d, lambda: move_database(d.dir / "root", saved))
+    restart_and_sweep(d, change=lambda: move_database(d.dir / "root", saved))
     assert has_layer(d, "a")
     assert pathlib.Path("/proc/%d/root/a" % main).read_bytes() == b"a"
     d.kill()

@@ -12,8 +12,8 @@ import pytest
 
 pytest.importorskip("grpc", reason="python3-grpcio is not installed")
 pytest.importorskip("google.protobuf", reason="python3-protobuf is not installed")
-from containers import (CONTAINER, EXITED, FOREVER, IDLE, NODE, POD, RUNNING, containers,  # noqa: F401, a fixture
-                        has_ended)
+from containers import (CONTAINER, CREATED, EXITED, FOREVER, IDLE, NODE, POD, RUNNING, SERVER,
+                        containers, has_ended)  # noqa: F401, a fixture
 from poddaemon import refused
 from waiting import wait_until
 
@@ -60,6 +60,14 @@ def test_a_stop_sends_the_signal_of_the_request_or_the_image_or_sigterm(containe
     d.cri.stop_container(container)
     stop.result()
     assert d.cri.container(container).exit_code == 128 + signal.SIGKILL
+
+
+def test_a_stop_sends_a_real_time_signal_that_the_image_names(containers):
+    d = containers()
+    image = d.load("hawser.test/signal:1", StopSignal="SIGRTMIN+3")
+    container = d.cri.run_container(d.cri.pod(), pid=NODE, image=image)
+    d.cri.stop_container(container, 60)
+    assert d.cri.container(container).exit_code == 128 + signal.SIGRTMIN + 3
 
 
 @pytest.mark.parametrize("pid", [POD, CONTAINER, NODE])
@@ -232,6 +240,18 @@ def test_a_container_that_cannot_be_started_has_a_start_error(containers):
     d.cri.remove_container(container)
 
 
+def test_a_container_whose_start_could_not_be_stored_is_not_started_by_its_stop(containers):
+    d = containers()
+    container = d.cri.create(d.cri.pod(), SERVER)
+    with d.database() as db:  # as a backup might
+        db.execute("BEGIN IMMEDIATE")
+        assert "database is locked" in refused(d.cri.start_container, container)[1]
+    d.cri.stop_container(container, 10)
+    assert d.cri.container(container).state == CREATED and d.cri.printed(container) == []
+    d.cri.start_container(container)
+    d.cri.wait_for_line(container, "ready")
+
+
 # ---- the monitor -----------------------------------------------------------------------------------
 
 def duplicate_pidfd(process, target):
@@ -244,7 +264,7 @@ def duplicate_pidfd(process, target):
     raise AssertionError("no descriptor of process %d" % target)
 
 
-@pytest.mark.parametrize("how", ["stop", "stop the pod"])
+@pytest.mark.parametrize("how", ["stop", "stop the pod", "in the background"])
 def test_a_container_whose_monitor_hangs_can_be_stopped_and_removed(containers, how):
     d = containers()
     pod = d.cri.pod()
@@ -253,8 +273,13 @@ def test_a_container_whose_monitor_hangs_can_be_stopped_and_removed(containers, 
     os.kill(monitor, signal.SIGSTOP)
     if how == "stop":
         d.cri.stop_container(container, 0)
-    else:
+    elif how == "stop the pod":
         d.cri.stop(pod)
+    else:
+        call = d.client().start("StopPodSandbox", pod_sandbox_id=pod)
+        wait_until(lambda: has_ended(main), lambda: call)
+        d.restart()
+        wait_until(lambda: d.cri.container(container).state == EXITED, d.log)
     status = d.cri.container(container)
     assert (status.state, status.exit_code, status.message) == (EXITED, 255, "conmon has ended unexpectedly")
     assert has_ended(main) and has_ended(monitor)

@@ -18,17 +18,12 @@
 
 /* What a kubelet sends for a container that is not privileged. */
 static char *const masked_paths[] = {
-	(char *)"/proc/asound",
-	(char *)"/proc/acpi",
-	(char *)"/proc/kcore",
-	(char *)"/proc/keys",
-	(char *)"/proc/latency_stats",
-	(char *)"/proc/timer_list",
-	(char *)"/proc/timer_stats",
-	(char *)"/proc/sched_debug",
-	(char *)"/proc/scsi",
-	(char *)"/sys/firmware",
-	(char *)"/sys/devices/virtual/powercap",
+	(char *)"/proc/asound",	     (char *)"/proc/acpi",
+	(char *)"/proc/interrupts",  (char *)"/proc/kcore",
+	(char *)"/proc/keys",	     (char *)"/proc/latency_stats",
+	(char *)"/proc/timer_list",  (char *)"/proc/timer_stats",
+	(char *)"/proc/sched_debug", (char *)"/proc/scsi",
+	(char *)"/sys/firmware",     (char *)"/sys/devices/virtual/powercap",
 };
 static char *const readonly_paths[] = {
 	(char *)"/proc/bus",	       (char *)"/proc/fs", (char *)"/proc/irq", (char *)"/proc/sys",

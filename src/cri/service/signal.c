@@ -6,50 +6,32 @@
  */
 #include "cri/service/signal.h"
 
-#include <signal.h>
 #include <stddef.h>
 #include <string.h>
 
 #include "api/cri-v1.pb-c.h"
 #include "base/mem.h"
+#include "base/os/signal-name.h"
 #include "base/str.h"
 
 #define PREFIX "SIGNAL_SIG"
 
-/* Names that are not those of glibc. */
+/* CRI has words where the usual names have characters: RTMIN+1 is RTMINPLUS1. */
 static const struct {
-	const char *cri, *glibc;
-} aliases[] = { { "CLD", "CHLD" }, { "IOT", "ABRT" }, { "IO", "POLL" } };
-
-static int find_realtime(const char *name)
-{
-	long long n = 0;
-
-	if (str_starts(name, "RTMIN")) {
-		name += strlen("RTMIN");
-		if (*name && (!str_starts(name, "PLUS") || !str_to_int64(name + 4, 1, 64, &n)))
-			return -1;
-		n += SIGRTMIN;
-	} else if (str_starts(name, "RTMAX")) {
-		name += strlen("RTMAX");
-		if (*name && (!str_starts(name, "MINUS") || !str_to_int64(name + 5, 1, 64, &n)))
-			return -1;
-		n = SIGRTMAX - n;
-	} else {
-		return -1;
-	}
-	return n >= SIGRTMIN && n <= SIGRTMAX ? (int)n : -1;
-}
+	const char *cri, *usual;
+} offsets[] = { { "RTMINPLUS", "RTMIN+" }, { "RTMAXMINUS", "RTMAX-" } };
 
 static int find_name(const char *name)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(aliases); i++)
-		if (str_equal(aliases[i].cri, name))
-			name = aliases[i].glibc;
-	for (int n = 1; n < SIGRTMIN; n++)
-		if (str_equal(sigabbrev_np(n), name))
-			return n;
-	return find_realtime(name);
+	for (size_t i = 0; i < ARRAY_SIZE(offsets); i++) {
+		autofree char *usual = NULL;
+
+		if (!str_starts(name, offsets[i].cri))
+			continue;
+		usual = str_printf("%s%s", offsets[i].usual, name + strlen(offsets[i].cri));
+		return signal_parse(usual);
+	}
+	return signal_parse(name);
 }
 
 int signal_from_cri(int value)

@@ -283,6 +283,13 @@ void store_hold_free(struct store_hold *h)
 		return;
 	if (release_locked(h, &removal, &e) < 0 || store_delete_gone(h->store, &removal, &e) < 0)
 		log_debug("remove unused layers: %s", e.msg);
+	store_hold_leave(h);
+}
+
+void store_hold_leave(struct store_hold *h)
+{
+	if (!h)
+		return;
 	hw_strings_free(&h->chains);
 	free(h);
 }

@@ -52,7 +52,7 @@ struct store;
 /* Open a store; missing directories are created. Return: 0; -EBUSY: another process has it open;
  * -ENOTSUP: written by a newer version */
 int store_open(const char *root, struct store **ret_store, struct hw_err *e);
-/* All holds, stages and snapshots must have been released. NULL is allowed. */
+/* All holds, stages and snapshots must have been released, or left. NULL is allowed. */
 void store_close(struct store *s);
 
 /* Delete the data that was incomplete when the store was opened, layers that no image has and nothing
@@ -252,6 +252,9 @@ int store_hold_layer(struct store_hold *h, const char *chain_id, struct hw_err *
 /* Release a hold. Removes layers whose images were removed during the hold. If that fails, they
  * stay until store_trim(). NULL is allowed. */
 void store_hold_free(struct store_hold *h);
+/* Free a hold, but not the layers: they stay held until the store is closed. For holds of a container that
+ * outlives this process. NULL is allowed. */
+void store_hold_leave(struct store_hold *h);
 
 AUTO_DEFINE(store_hold_free, struct store_hold);
 

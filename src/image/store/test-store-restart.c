@@ -372,6 +372,26 @@ static void sweep_removes_what_nobody_uses(void **state)
 	assert_int_equal(count_in(p, "layers"), 0);
 }
 
+/* A container outlives the process that holds its layers. */
+static void hold_that_is_left(void **state)
+{
+	struct test_store *p = *state;
+	struct store_hold *container = store_hold_new(p->store);
+	char id[DIGEST_TEXT], base[DIGEST_TEXT];
+
+	add_image(p, "", LIST("base"), LIST(NAME ":1"), id);
+	digest_of("base", 4, base);
+	assert_int_equal(store_hold_layer(container, base, NULL), 1);
+	OK(store_image_remove(p->store, id, &e));
+	store_hold_leave(container);
+	OK(store_trim(p->store, &e));
+	assert_true(has_layer(p, base));
+	reopen(p);
+	assert_true(has_layer(p, base));
+	OK(store_trim(p->store, &e));
+	assert_false(has_layer(p, base));
+}
+
 static void removed_by_pull_after_a_day(void **state)
 {
 	struct test_store *p = *state;
@@ -498,6 +518,10 @@ int main(void)
 		     kill_after_each_step),
 		TEST("store: a sweep removes layers that neither an image nor a container uses",
 		     sweep_removes_what_nobody_uses),
+		TEST("store: layers of a hold that was left stay while the store is open, and "
+		     "after "
+		     "a restart until they are swept",
+		     hold_that_is_left),
 		TEST("store: names of stages are not reused after a restart",
 		     stage_names_are_not_reused),
 		TEST("store: a layer directory without a database row is removed",

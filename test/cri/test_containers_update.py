@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+test/cri/test_containers_update.py - UpdateContainerResources: limits of containers change while they exist
+"""
+import signal
+
+import pytest
+
+pytest.importorskip("grpc", reason="python3-grpcio is not installed")
+pytest.importorskip("google.protobuf", reason="python3-protobuf is not installed")
+from containers import CREATED, RUNNING, V2, cgroup_value, containers  # noqa: F401, a fixture
+from poddaemon import refused
+
+MIB = 1 << 20
+FIRST = {"cpu_period": 100000, "cpu_quota": 50000, "memory_limit_in_bytes": 64 * MIB}
+
+
+def update(d, container, **limits):
+    d.cri.call("UpdateContainerResources", container_id=container, linux=limits)
+
+
+def limits_in_force(d, container):
+    """The CPU quota and the memory limit of a container, from its cgroup."""
+    main = d.main(container)
+    if V2:
+        return int(cgroup_value(main, "cpu", "cpu.max").split()[0]), int(cgroup_value(main, "memory", "memory.max"))
+    return (int(cgroup_value(main, "cpu", "cpu.cfs_quota_us")),
+            int(cgroup_value(main, "memory", "memory.limit_in_bytes")))
+
+
+def limits_reported(d, container):
+    found = d.cri.container(container).resources.linux
+    assert found.cpu_period == 100000
+    return found.cpu_quota, found.memory_limit_in_bytes
+
+
+def assert_limits(d, container, quota, memory):
+    assert limits_reported(d, container) == limits_in_force(d, container) == (quota, memory)
+
+
+@pytest.fixture(params=[CREATED, RUNNING], ids=["created", "running"])
+def limited(request, containers):
+    """A daemon and a container with limits, which is created or running."""
+    d = containers()
+    container = d.cri.create(d.cri.pod(), resources=FIRST)
+    if request.param == RUNNING:
+        d.cri.start_container(container)
+    assert_limits(d, container, 50000, 64 * MIB)
+    return d, container
+
+
+def test_a_limit_changes_in_the_cgroup_and_in_the_status_and_the_others_stay(limited):
+    d, container = limited
+    update(d, container, memory_limit_in_bytes=96 * MIB)
+    assert_limits(d, container, 50000, 96 * MIB)
+    update(d, container, cpu_quota=25000)
+    assert_limits(d, container, 25000, 96 * MIB)
+    update(d, container, memory_limit_in_bytes=48 * MIB, cpu_quota=75000)
+    assert_limits(d, container, 75000, 48 * MIB)
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_changed_limits_outlive_the_daemon(limited, how):
+    d, container = limited
+    update(d, container, memory_limit_in_bytes=96 * MIB)
+    d.restart(how)
+    assert_limits(d, container, 50000, 96 * MIB)
+    update(d, container, cpu_quota=25000)
+    assert_limits(d, container, 25000, 96 * MIB)
+    if d.cri.container(container).state == CREATED:
+        d.cri.start_container(container)
+    assert d.cri.sh(container, "echo works") == "works\n"
+    assert_limits(d, container, 25000, 96 * MIB)
+
+
+@pytest.mark.parametrize("field,value,code,error", [
+    ("cpu_quota", -5, "INVALID_ARGUMENT", "linux: cpu_quota: invalid value -5"),
+    ("memory_swap_limit_in_bytes", 5, "INVALID_ARGUMENT",
+     "linux: memory_swap_limit_in_bytes: 5 is less than memory_limit_in_bytes"),
+    ("cpuset_cpus", "4000", "INTERNAL", "cpuset.cpus")])  # the kernel refuses it, after crun has set the others
+def test_a_limit_that_cannot_be_set_changes_nothing(limited, field, value, code, error):
+    d, container = limited
+    request = {"memory_limit_in_bytes": 96 * MIB, field: value}
+    found = refused(update, d, container, **request)
+    assert found[0] == code and error in found[1], found
+    assert_limits(d, container, 50000, 64 * MIB)
+    d.restart()
+    assert_limits(d, container, 50000, 64 * MIB)
+
+
+def test_limits_of_a_container_that_does_not_live_cannot_change(containers):
+    d = containers()
+    ended = d.cri.run_to_end(d.cri.pod(), ["/bin/true"]).id
+    assert refused(update, d, ended, cpu_quota=25000) == (
+        "FAILED_PRECONDITION", "container %s is exited" % ended)
+    assert refused(update, d, "0" * 64, cpu_quota=25000) == ("NOT_FOUND", "no container " + "0" * 64)
+    assert refused(update, d, "", cpu_quota=25000) == ("INVALID_ARGUMENT", "container_id is missing")
