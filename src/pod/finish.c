@@ -16,10 +16,11 @@
 #include "base/time.h"
 #include "pod/container.h"
 
-#define THREADS	     4
-#define DELAY_MIN_MS 1000
-#define DELAY_MAX_MS 60000
-#define BUSY_MS	     1000 /* how long a thread waits for another operation on the object */
+#define THREADS	       4
+#define DELAY_MIN_MS   1000
+#define DELAY_MAX_MS   60000
+#define DEL_TIMEOUT_MS 110000
+#define BUSY_MS	       1000 /* how long a thread waits for another operation on the object */
 
 /* ---- one object --------------------------------------------------------------------- */
 
@@ -28,9 +29,9 @@ static int finish_pod(struct pod *pod, struct hw_err *e)
 	if (pod->state == POD_READY) /* its hawser-pause has ended */
 		return recover_pod(pod, e);
 	if (pod->state == POD_STOPPING)
-		return pod_stop(pod, POD_BACKGROUND, e);
+		return pod_stop(pod, POD_BACKGROUND, time_deadline(DEL_TIMEOUT_MS), e);
 	if (pod->state == POD_REMOVING)
-		return pod_remove(pod, POD_BACKGROUND, e);
+		return pod_remove(pod, POD_BACKGROUND, time_deadline(DEL_TIMEOUT_MS), e);
 	return 0;
 }
 

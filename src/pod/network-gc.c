@@ -14,6 +14,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/time.h"
 #include "cni/runtime/cache.h"
 #include "cni/runtime/conf.h"
 #include "cni/runtime/gc.h"
@@ -31,7 +32,7 @@ static int check_pod(struct pod *pod, struct hw_strings *ret_checked, struct hw_
 		.spec = pod->spec,
 		.netns = netns,
 		.cancel_fd = -1,
-		.timeout_ms = CHECK_TIMEOUT_MS,
+		.deadline = time_deadline(CHECK_TIMEOUT_MS),
 	};
 
 	if (pod->state != POD_READY)

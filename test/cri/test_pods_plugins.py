@@ -13,7 +13,7 @@ pytest.importorskip("grpc", reason="python3-grpcio is not installed")
 pytest.importorskip("google.protobuf", reason="python3-protobuf is not installed")
 from poddaemon import (NETNS, NOTREADY, READY, both_plugins, pods, refused,
                        run)  # noqa: F401, pods is a fixture
-from waiting import wait_until
+from waiting import LONG, wait_until
 
 
 # ---- DEL without what ADD had ----------------------------------------------------------------------
@@ -177,6 +177,22 @@ def test_a_plugin_that_hangs_is_killed_after_the_timeout(pods):
     code, text = refused(d.cri.run)
     assert code == "INTERNAL" and "timed out" in text
     assert not os.path.exists("/proc/%d" % d.called("ADD")["pid"]) and not d.leftovers()
+
+
+def test_a_create_whose_plugin_hangs_in_every_command_returns_the_first_error_in_time(pods):
+    d = pods("--network-timeout", "1")
+    d.direct("ADD.hang")
+    d.direct("DEL.hang")
+    call = d.cri.start_run(timeout=20)  # a plugin has longer than that for a DEL, but not before the answer
+    error = call.exception(LONG)
+    assert error.code().name == "INTERNAL" and error.details().startswith(
+        'network "pods": plugin type="control" failed (add): netplugin failed with no error message: timed out'), error
+    (pod,) = d.cri.ids()
+    assert d.cri.info(pod)["state"] == "removing"
+    d.undirect()
+    kill_hanging(d)
+    wait_until(lambda: not d.cri.ids(), d.log)
+    assert not d.leftovers()
 
 
 @pytest.mark.parametrize("command", ["ADD", "DEL"])
