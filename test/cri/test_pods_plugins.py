@@ -6,6 +6,7 @@ import contextlib
 import os
 import pathlib
 import shutil
+import signal
 
 import pytest
 
@@ -136,6 +137,23 @@ def test_the_last_step_is_repeated_in_the_background_if_it_cannot_be_stored(pods
         wait_until(lambda: d.cri.info(pod)["state"] == "stopped", d.log)
     else:
         wait_until(lambda: d.cri.ids() == [pod], d.log)
+
+
+def test_plugins_that_hang_in_the_background_do_not_delay_other_work_there(pods):
+    d = pods()
+    hung, other = [d.cri.run("hung%d" % i) for i in range(12)], d.cri.run("other", pid=0)
+    d.direct("DEL.fail", "not now")
+    for pod in hung:
+        assert refused(d.cri.stop, pod)[0] == "INTERNAL"
+    before = d.calls("DEL")
+    d.direct("DEL.hang")
+    d.wait_for_call("DEL", before + 6)  # more of them do not run at once
+    os.kill(d.cri.info(other)["pid"], signal.SIGKILL)
+    wait_until(lambda: d.cri.status(other).state == NOTREADY, d.log)
+    d.undirect()
+    # the plugins that hang are killed
+    for pod in (*hung, other):
+        wait_until(lambda pod=pod: d.cri.info(pod)["state"] == "stopped", d.log)
 
 
 # ---- plugins that misbehave ------------------------------------------------------------------------
