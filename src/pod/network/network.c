@@ -374,8 +374,8 @@ static int parse_cached(const char *config, struct hw_conf **ret_conf, struct hw
 	return hw_conf_parse_plugin(config, strlen(config), ret_conf, e);
 }
 
-static int detach_cached_one(const struct hw_cni *cni, const struct hw_cached *c, int64_t deadline,
-			     struct hw_err *e)
+int network_detach_entry(const struct hw_cni *cni, const struct hw_cached *c, int cancel_fd,
+			 int64_t deadline, struct hw_err *e)
 {
 	AUTO(hw_conf_free) struct hw_conf *conf = NULL;
 	autofree const char *(*args)[2] = mem_new((c->args.n + 1) * sizeof(*args));
@@ -387,6 +387,7 @@ static int detach_cached_one(const struct hw_cni *cni, const struct hw_cached *c
 		.args = args,
 		.n_args = c->args.n,
 		.capability_args = c->capability_args,
+		.cancel_fd = cancel_fd,
 		.timeout_ms = time_left_ms(deadline),
 	};
 	int r;
@@ -415,7 +416,8 @@ int network_detach_cached(const struct hw_cni *cni, const char *id, int64_t dead
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < list.n; i++)
-		if (detach_cached_one(cni, &list.v[i], share_time(deadline, list.n - i), e) < 0)
+		if (network_detach_entry(cni, &list.v[i], -1, share_time(deadline, list.n - i), e) <
+		    0)
 			errors_add(&errors, e);
 	hw_cached_list_free(&list);
 	return errors_result(&errors, e);

@@ -73,6 +73,9 @@ int network_detach(const struct hw_cni *cni, const struct network_pod *pod,
 /* For a pod without a plan: runs DEL for what the cache of libcni has of this container ID. */
 int network_detach_cached(const struct hw_cni *cni, const char *id, int64_t deadline,
 			  struct hw_err *e);
+/* Runs DEL for an entry of the cache of libcni. @cancel_fd: -1: none */
+int network_detach_entry(const struct hw_cni *cni, const struct hw_cached *entry, int cancel_fd,
+			 int64_t deadline, struct hw_err *e);
 /* Runs CHECK of all networks, except those that disable it; continues after an error. The names of the
  * networks that it has checked are added to @ret_checked. */
 int network_check(const struct hw_cni *cni, const struct network_pod *pod,
