@@ -338,6 +338,7 @@ struct hw_attach {
 	const char *capability_args; /* JSON object with a key for each capability; NULL: none */
 	int cancel_fd;	/* the call is cancelled when this becomes readable; 0 or -1: none */
 	int timeout_ms; /* for the whole call; 0: none */
+	int64_t undo_deadline_ns; /* of the undo of hw_add(), on CLOCK_MONOTONIC; 0: none */
 };
 
 enum {
@@ -351,11 +352,11 @@ enum {
  *
  * All plugins are found, and the names are validated, before the first plugin is
  * run. The call stops at the first error; the error of a plugin keeps its code.
- * The undo has a separate timeout of one minute and cannot be cancelled; its
- * errors are added to the details. Nothing is undone if the cache has an entry
- * of an earlier ADD of the same attachment, because the undo would delete that
- * attachment. If a plugin fails with HW_CNI_ALREADY_ATTACHED, only the plugins
- * before it are undone.
+ * The undo has a separate timeout of one minute, which .undo_deadline_ns can
+ * shorten, and cannot be cancelled; its errors are added to the details. Nothing
+ * is undone if the cache has an entry of an earlier ADD of the same attachment,
+ * because the undo would delete that attachment. If a plugin fails with
+ * HW_CNI_ALREADY_ATTACHED, only the plugins before it are undone.
  *
  * Return: 0, or a negative errno: -ETIMEDOUT or -ECANCELED if a plugin was killed
  * or not started, -EINVAL for an unsupported flag. CNI code 11 if a GC of the

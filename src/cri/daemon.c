@@ -274,7 +274,7 @@ static void collect_attachments(struct daemon *d)
 
 	network_names_to_collect(c, d->network, &names);
 	for (size_t i = 0; i < names.n; i++)
-		if (pods_gc(d->pods, names.v[i], &e) < 0)
+		if (pods_gc(d->pods, names.v[i], d->cancel_fd, &e) < 0)
 			log_error("%s", e.msg);
 }
 
@@ -329,7 +329,7 @@ static int start_sweeper(struct daemon *d, struct hw_err *e)
 /* ---- pods --------------------------------------------------------------------------- */
 
 #define EARLIER_PLUGINS_MS 30000 /* for the end of plugins of an earlier, killed daemon */
-#define GC_TIMEOUT_MS	   120000
+#define GC_TIMEOUT_MS	   30000 /* less than other calls wait for the network that it has locked */
 
 static void start_plugins(struct daemon *d, const struct config *c)
 {

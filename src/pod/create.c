@@ -4,7 +4,8 @@
  *
  * How:   the name is entered in the index first, so that a second request for the same pod finds the
  *        first one and waits for it. Then the row is written, and only then objects are created.
- *        A create that fails is undone by pod_remove().
+ *        A create that fails is undone by pod_remove(), in the background if a plugin hangs: the client
+ *        gets the first error in time.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,6 +20,10 @@
 #include "pod/namespaces.h"
 #include "pod/network/pod-cidr.h"
 #include "pod/pod.h"
+
+/* For the undo of a create that took all its time. The answer of a create that hangs comes after 228 s by
+ * default; kubelet waits for 240 s. */
+#define UNDO_MS 8000
 
 /* ---- objects ------------------------------------------------------------------------ */
 
@@ -49,14 +54,21 @@ static int create_namespaces(struct pod *pod, const char *dir, const char *netns
 	return r < 0 ? r : pause_watch_add(pod, e);
 }
 
-static int attach_networks(struct pod *pod, const char *netns, struct hw_err *e)
+/* When a create has to answer, if @deadline is that of its plugins. */
+static int64_t undo_deadline(int64_t deadline)
+{
+	return deadline + INT64_C(1000000) * UNDO_MS;
+}
+
+static int attach_networks(struct pod *pod, const char *netns, int64_t deadline, struct hw_err *e)
 {
 	struct network_pod n = {
 		.id = pod->o.id,
 		.spec = pod->spec,
 		.netns = netns,
 		.cancel_fd = pod->o.cancel_fd,
-		.timeout_ms = pod->pods->options.network_timeout_ms,
+		.deadline = deadline,
+		.undo_deadline = undo_deadline(deadline),
 	};
 	const struct pod_network *attached;
 	int r;
@@ -69,7 +81,7 @@ static int attach_networks(struct pod *pod, const char *netns, struct hw_err *e)
 	return 0;
 }
 
-static int create_objects(struct pod *pod, struct hw_err *e)
+static int create_objects(struct pod *pod, int64_t deadline, struct hw_err *e)
 {
 	AUTO(hw_strings_free) struct hw_strings later = { 0 };
 	autofree char *netns = pod_netns_path(pod->pods, pod->o.id);
@@ -82,7 +94,7 @@ static int create_objects(struct pod *pod, struct hw_err *e)
 	r = create_namespaces(pod, dir, netns, &later, e);
 	if (r < 0)
 		return r;
-	r = attach_networks(pod, netns, e);
+	r = attach_networks(pod, netns, deadline, e);
 	if (r < 0)
 		return r;
 	r = namespaces_set_sysctls(netns, pod->spec, &later, e);
@@ -153,20 +165,22 @@ static int reserve(struct pods *p, const struct pod_spec *spec, struct pod **ret
 	return found ? 1 : 0;
 }
 
-static void undo(struct pod *pod)
+static void undo(struct pod *pod, int64_t deadline)
 {
 	struct hw_err e;
 
 	/* without this, the row says "making", which means the same after a restart */
 	if (state_change(pod, POD_REMOVING, &e) < 0)
 		pod->state = POD_REMOVING;
-	if (pod_remove(pod, 0, &e) < 0)
+	if (time_has_passed(deadline))
+		finisher_add(&pod->o, 0);
+	else if (pod_remove(pod, 0, deadline, &e) < 0)
 		log_event(LOG_WARN, "failed create not undone yet", "pod", pod->o.id, "error",
 			  e.msg, NULL);
 }
 
-/* The caller owns the pod, which is in the table. */
-static int create(struct pod *pod, struct hw_err *e)
+/* The caller owns the pod, which is in the table. @deadline: of the plugins */
+static int create(struct pod *pod, int64_t deadline, struct hw_err *e)
 {
 	bool stored = false;
 	int r;
@@ -176,14 +190,14 @@ static int create(struct pod *pod, struct hw_err *e)
 		r = state_insert(pod, e);
 	stored = r == 0;
 	if (r == 0)
-		r = create_objects(pod, e);
+		r = create_objects(pod, deadline, e);
 	if (r == 0)
 		r = state_change(pod, POD_READY, e);
 	if (r < 0)
 		object_set_error(&pod->o, e);
 	object_end_create(&pod->o);
 	if (r < 0 && stored)
-		undo(pod);
+		undo(pod, undo_deadline(deadline));
 	else if (r < 0)
 		object_remove(&pod->o);
 	return r;
@@ -225,6 +239,8 @@ static int join(struct pods *p, struct pod *pod, const struct pod_spec *spec, in
 int pods_create(struct pods *p, const struct pod_spec *spec, int64_t deadline, char ret_id[POD_ID],
 		struct hw_err *e)
 {
+	int64_t plugins_by = time_deadline(p->options.network_timeout_ms);
+
 	for (;;) {
 		AUTO(shared_unref) struct pod *pod = NULL;
 		int r;
@@ -235,7 +251,7 @@ int pods_create(struct pods *p, const struct pod_spec *spec, int64_t deadline, c
 		if (r == 1) {
 			r = join(p, pod, spec, deadline, e);
 		} else {
-			r = create(pod, e);
+			r = create(pod, plugins_by, e);
 			object_end(&pod->o);
 		}
 		if (r == 0)

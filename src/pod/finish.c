@@ -4,8 +4,9 @@
  *
  * What:  finishes what a failed operation or a killed process has left: objects in the states stopping
  *        and removing. What fails is tried again, at growing intervals.
- * How:   a few threads, so that a plugin that hangs does not delay all other pods. They start with
- *        the first object.
+ * How:   a few threads, which start with the first object. Not all of them may run plugins at once: when
+ *        many DELs hang, a pod whose hawser-pause has ended is still stopped, and containers are
+ *        removed. A DEL has less time than with a client, and more after each failure.
  */
 #include <errno.h>
 #include <sys/eventfd.h>
@@ -16,21 +17,35 @@
 #include "base/time.h"
 #include "pod/container.h"
 
-#define THREADS	     4
-#define DELAY_MIN_MS 1000
-#define DELAY_MAX_MS 60000
-#define BUSY_MS	     1000 /* how long a thread waits for another operation on the object */
+#define THREADS	      8
+#define DETACHING_MAX 6 /* threads that run plugins */
+#define DELAY_MIN_MS  1000
+#define DELAY_MAX_MS  60000
+#define DEL_MIN_MS    10000 /* timeout of the plugins of a pod; it grows up to DELAY_MAX_MS */
+#define BUSY_MS	      1000  /* how long a thread waits for another operation on the object */
 
 /* ---- one object --------------------------------------------------------------------- */
+
+/* A plugin that needs long gets the time after some failures. */
+static int64_t del_deadline(struct object *o)
+{
+	struct finisher *f = &o->table->pods->finisher;
+	int ms;
+
+	pthread_mutex_lock(&f->lock);
+	ms = o->finish_delay_ms > DEL_MIN_MS ? o->finish_delay_ms : DEL_MIN_MS;
+	pthread_mutex_unlock(&f->lock);
+	return time_deadline(ms);
+}
 
 static int finish_pod(struct pod *pod, struct hw_err *e)
 {
 	if (pod->state == POD_READY) /* its hawser-pause has ended */
 		return recover_pod(pod, e);
 	if (pod->state == POD_STOPPING)
-		return pod_stop(pod, POD_BACKGROUND, e);
+		return pod_stop(pod, POD_BACKGROUND, del_deadline(&pod->o), e);
 	if (pod->state == POD_REMOVING)
-		return pod_remove(pod, POD_BACKGROUND, e);
+		return pod_remove(pod, POD_BACKGROUND, del_deadline(&pod->o), e);
 	return 0;
 }
 
@@ -90,18 +105,36 @@ static int finish(struct object *o, struct hw_err *e)
 
 /* ---- threads ------------------------------------------------------------------------ */
 
+/* Whether finish() will run plugins. */
+static bool is_detached(struct object *o)
+{
+	const struct pod_view *view;
+	bool detached;
+
+	if (o->table != &o->table->pods->pods)
+		return false;
+	pthread_mutex_lock(&o->table->lock);
+	view = (const void *)o->view;
+	detached = view->state == POD_STOPPING || view->state == POD_REMOVING;
+	pthread_mutex_unlock(&o->table->lock);
+	return detached;
+}
+
+/* Return: the next object that a thread may finish; NULL: none */
 static struct object *find_first(const struct finisher *f)
 {
+	bool full = f->n_detaching >= DETACHING_MAX;
 	struct object *first = NULL;
 
 	list_for_each(struct object, o, &f->objects, finish_link)
-		if (!first || o->finish_at < first->finish_at)
+		if ((!first || o->finish_at < first->finish_at) && !(full && is_detached(o)))
 			first = o;
 	return first;
 }
 
-/* Return: the next object to finish, with a reference; NULL: the threads are to stop */
-static struct object *wait_for_object(struct finisher *f)
+/* @ret_detaches: whether it runs plugins; end_object() must be called. Return: the next object to finish, with a
+ * reference; NULL: the threads are to stop */
+static struct object *wait_for_object(struct finisher *f, bool *ret_detaches)
 {
 	struct object *o = NULL;
 
@@ -120,10 +153,20 @@ static struct object *wait_for_object(struct finisher *f)
 		}
 		o = NULL;
 	}
-	if (o)
+	if (o) {
 		list_remove(&o->finish_link);
+		*ret_detaches = is_detached(o);
+		f->n_detaching += *ret_detaches;
+	}
 	pthread_mutex_unlock(&f->lock);
 	return o;
+}
+
+static void end_object(struct finisher *f, bool detached)
+{
+	pthread_mutex_lock(&f->lock);
+	f->n_detaching -= detached;
+	pthread_mutex_unlock(&f->lock);
 }
 
 static void *finisher_thread(void *arg)
@@ -133,13 +176,15 @@ static void *finisher_thread(void *arg)
 
 	for (;;) {
 		AUTO(shared_unref) struct object *o = NULL;
+		bool detaches;
 
-		o = wait_for_object(f);
+		o = wait_for_object(f, &detaches);
 		if (!o)
 			return NULL;
 		if (finish(o, &e) < 0 && e.code != -ECANCELED)
 			log_event(LOG_WARN, "not cleaned up, trying again later", "id", o->id,
 				  "error", e.msg, NULL);
+		end_object(f, detaches);
 	}
 }
 

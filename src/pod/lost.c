@@ -2,11 +2,14 @@
 /*
  * pod/lost.c - pods and containers that exist, but are not in the database
  *
- * What:  if the database was lost or damaged, pods are found by their directories, and containers by their
- *        bundles. They are kept, and each is logged with the remedy. config.json says to which pod a
- *        container belongs and which layers it uses, and the lock of the bundle says whether it lives.
+ * What:  if the database was lost or damaged, pods are found by their directories and network namespaces, and
+ *        containers by their bundles. They are kept, and each is logged with the remedy. config.json says
+ *        to which pod a container belongs and which layers it uses, and the lock of the bundle says
+ *        whether it lives. After a boot, a pod is found by its attachments, which libcni has cached; it
+ *        gets a directory, so that the next start finds it, too.
  * Rules: nothing of them is removed before a client asks for it, with PODS_FORCE. Their layers are held. A
  *        lost container of a pod that is in the database ends with that pod.
+ *        Attachments without a pod are for GC (network-gc.c), except when the database was lost.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -16,6 +19,7 @@
 #include "base/log.h"
 #include "base/os/file.h"
 #include "base/str.h"
+#include "cni/runtime/cache.h"
 #include "oci/spec/spec.h"
 #include "pod/container.h"
 
@@ -23,24 +27,58 @@
 
 /* ---- finding ------------------------------------------------------------------------ */
 
-static int add_pod(void *ctx, const struct file_entry *entry, struct hw_err *e)
+/* Adds a pod if it is not in the table. @id: of the pod, or another text */
+static void add_pod(struct pods *p, const char *id)
 {
 	AUTO(shared_unref) struct pod *pod = NULL;
-	struct pods *p = ctx;
 
-	(void)e;
-	if (entry->type != DT_DIR || !object_is_id(entry->name))
-		return 0;
-	pod = object_get(&p->pods, entry->name);
+	if (!object_is_id(id))
+		return;
+	pod = object_get(&p->pods, id);
 	if (pod)
-		return 0;
-	pod = pod_new(p, entry->name, NULL);
+		return;
+	pod = pod_new(p, id, NULL);
 	pod->state = POD_LOST;
 	object_add(&pod->o);
 	pod_publish(pod);
 	log_event(LOG_ERROR, "pod is not in the database; it is kept with its containers: " REMEDY,
 		  "pod", pod->o.id, NULL);
+}
+
+static int add_directory(void *ctx, const struct file_entry *entry, struct hw_err *e)
+{
+	(void)e;
+	if (entry->type == DT_DIR)
+		add_pod(ctx, entry->name);
 	return 0;
+}
+
+static int add_netns(void *ctx, const struct file_entry *entry, struct hw_err *e)
+{
+	(void)e;
+	if (str_starts(entry->name, POD_NETNS_PREFIX))
+		add_pod(ctx, entry->name + strlen(POD_NETNS_PREFIX));
+	return 0;
+}
+
+static int add_attachments(struct pods *p, struct hw_err *e)
+{
+	AUTO(hw_cached_list_free) struct hw_cached_list list = { 0 };
+	int r;
+
+	r = hw_cached_attachments(p->options.cni, NULL, NULL, NULL, &list, e);
+	for (size_t i = 0; r == 0 && i < list.n; i++) {
+		const char *id = list.v[i].container_id;
+		autofree char *netns = pod_netns_path(p, id);
+		autofree char *dir = pod_dir(p, id);
+
+		/* other runtimes share the cache */
+		if (!object_is_id(id) || !str_equal(list.v[i].netns, netns))
+			continue;
+		add_pod(p, id);
+		r = file_mkdirs(AT_FDCWD, dir, 0711, e);
+	}
+	return r;
 }
 
 static int add_container(void *ctx, const struct file_entry *entry, struct hw_err *e)
@@ -67,7 +105,13 @@ int lost_find(struct pods *p, struct hw_err *e)
 	autofree char *containers = str_printf("%s/containers", p->state);
 	int r;
 
-	r = file_walk(AT_FDCWD, pods, add_pod, p, e);
+	r = file_walk(AT_FDCWD, pods, add_directory, p, e);
+	if (r == 0)
+		r = file_walk(AT_FDCWD, p->netns_dir, add_netns, p, e);
+	if (r == -ENOENT) /* no pod had a network namespace since the boot */
+		r = 0;
+	if (r == 0 && p->new_database)
+		r = add_attachments(p, e);
 	return r < 0 ? r : file_walk(AT_FDCWD, containers, add_container, p, e);
 }
 

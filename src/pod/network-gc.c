@@ -4,7 +4,8 @@
  *
  * How:   the runtimes of a node share the cache of libcni, so an entry that is not of a pod of this
  *        daemon usually belongs to another runtime. It is ours, and dead, only if it names a namespace
- *        hawser-ID of its own container ID that does not exist any more.
+ *        hawser-ID of its own container ID that does not exist any more. A dead attachment is deleted by
+ *        a DEL like any other, before GC locks the network: if it hangs, no other pod waits for it.
  */
 #include "pod/network-gc.h"
 
@@ -14,12 +15,15 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/time.h"
 #include "cni/runtime/cache.h"
 #include "cni/runtime/conf.h"
 #include "cni/runtime/gc.h"
 #include "pod/pod.h"
 
 #define CHECK_TIMEOUT_MS 60000
+#define DEAD_TIMEOUT_MS	 10000 /* for the DEL of a dead attachment */
+#define DEAD_TOTAL_MS	 60000 /* for those of a network */
 
 /* ---- CHECK -------------------------------------------------------------------------- */
 
@@ -31,7 +35,7 @@ static int check_pod(struct pod *pod, struct hw_strings *ret_checked, struct hw_
 		.spec = pod->spec,
 		.netns = netns,
 		.cancel_fd = -1,
-		.timeout_ms = CHECK_TIMEOUT_MS,
+		.deadline = time_deadline(CHECK_TIMEOUT_MS),
 	};
 
 	if (pod->state != POD_READY)
@@ -104,18 +108,38 @@ static bool is_dead(const struct hw_cached *c)
 	return slash && str_equal(slash, name) && access(c->netns, F_OK) < 0 && errno == ENOENT;
 }
 
-static void add_cached(const struct pods_view *view, const struct hw_cached *c, const char *network,
-		       struct valid *valid)
+/* The view is newer than the entries: a pod that it does not have had no row when the entry was read, and its row
+ * comes before its attachments. */
+static int delete_dead(struct pods *p, const char *network, int cancel_fd, struct hw_err *e)
 {
-	const struct pod_view *pod = pods_view_find(view, c->container_id);
+	AUTO(hw_cached_list_free) struct hw_cached_list cached = { 0 };
+	AUTO(shared_unref) const struct pods_view *view = NULL;
+	int64_t deadline = time_deadline(DEAD_TOTAL_MS);
+	struct errors errors = { 0 };
+	int r;
 
-	/* a pod of ours without the attachment, such as a lost one, keeps what the cache has */
-	if (str_equal(c->network, network) && (pod || !is_dead(c)))
-		add_valid(valid, c->container_id, c->ifname);
+	r = hw_cached_attachments(p->options.cni, NULL, NULL, NULL, &cached, e);
+	if (r < 0)
+		return r;
+	view = pods_view(p);
+	for (size_t i = 0; i < cached.n; i++) {
+		const struct hw_cached *c = &cached.v[i];
+		int64_t own = time_earlier(deadline, time_deadline(DEAD_TIMEOUT_MS));
+
+		/* a pod of ours without the attachment, such as a lost one, keeps what the cache has */
+		if (!str_equal(c->network, network) || pods_view_find(view, c->container_id) ||
+		    !is_dead(c))
+			continue;
+		if (network_detach_entry(p->options.cni, c, cancel_fd, own, e) < 0) {
+			err_ctx(e, "delete attachment %s %s", c->container_id, c->ifname);
+			errors_add(&errors, e);
+		}
+	}
+	return errors_result(&errors, e);
 }
 
 /* For gc_run(), which calls it after its snapshot of the cache: a pod that is not in the view has not run a
- * plugin before that, because its row comes first. */
+ * plugin before that, because its row comes first. What is in the cache is kept. */
 static int list_valid(void *ctx, const struct hw_valid **ret_valid, size_t *ret_n, struct hw_err *e)
 {
 	static const struct hw_valid none[1]; /* NULL would mean: no list */
@@ -130,22 +154,30 @@ static int list_valid(void *ctx, const struct hw_valid **ret_valid, size_t *ret_
 	view = pods_view(valid->pods);
 	add_pods(view, valid->network, valid);
 	for (size_t i = 0; i < cached.n; i++)
-		add_cached(view, &cached.v[i], valid->network, valid);
+		if (str_equal(cached.v[i].network, valid->network))
+			add_valid(valid, cached.v[i].container_id, cached.v[i].ifname);
 	*ret_valid = valid->v ? valid->v : none;
 	*ret_n = valid->n;
 	return 0;
 }
 
-int pods_gc(struct pods *p, const char *name, struct hw_err *e)
+int pods_gc(struct pods *p, const char *name, int cancel_fd, struct hw_err *e)
 {
 	AUTO(hw_conf_free) struct hw_conf *conf = NULL;
 	AUTO(valid_done) struct valid valid = { .pods = p };
+	struct errors errors = { 0 };
 	int r;
 
 	r = network_load(p->options.network, p->conf_dir, name, &conf, e);
 	if (r < 0)
 		return r;
+	if (hw_conf_gc_disabled(conf))
+		return 0;
 	valid.network = hw_conf_name(conf);
-	r = gc_run(p->options.cni, conf, list_valid, &valid, e);
+	if (delete_dead(p, valid.network, cancel_fd, e) < 0)
+		errors_add(&errors, e);
+	if (gc_run(p->options.cni, conf, list_valid, &valid, e) < 0)
+		errors_add(&errors, e);
+	r = errors_result(&errors, e);
 	return r < 0 ? err_ctx(e, "GC of network \"%s\"", name) : 0;
 }

@@ -15,8 +15,8 @@ int pods_check(struct pods *p, const char *id, int64_t deadline, struct hw_strin
 	       struct hw_err *e);
 
 /* Runs GC of the network @name, which is looked up in the CNI directory. Attachments of pods in any
- * state are kept, and so are those of other runtimes. Return: 0; -ENODATA: no such network; or
- * another negative errno */
-int pods_gc(struct pods *p, const char *name, struct hw_err *e);
+ * state are kept, and so are those of other runtimes. @cancel_fd: ends the DELs; -1: none. Return: 0;
+ * -ENODATA: no such network; or another negative errno */
+int pods_gc(struct pods *p, const char *name, int cancel_fd, struct hw_err *e);
 
 #endif

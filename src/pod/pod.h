@@ -45,6 +45,7 @@ struct finisher {
 	struct list objects; /* struct object, each with a reference */
 	pthread_t *threads;
 	size_t n_threads;
+	unsigned n_detaching; /* threads that run plugins */
 	bool stopping;
 	int cancel_fd; /* eventfd: ends the plugins that the threads run */
 };
@@ -103,9 +104,9 @@ enum { POD_BACKGROUND = 1 << 8 }; /* no client waits: finisher_done() ends the p
 /* In the background, a container that cannot be killed must not keep a thread from other objects. */
 #define POD_BACKGROUND_KILL_MS 5000
 /* The caller owns the pod. Both continue what an earlier attempt has left. @flags: PODS_FORCE,
- * POD_BACKGROUND */
-int pod_stop(struct pod *pod, unsigned flags, struct hw_err *e);
-int pod_remove(struct pod *pod, unsigned flags, struct hw_err *e);
+ * POD_BACKGROUND; @deadline: of the plugins */
+int pod_stop(struct pod *pod, unsigned flags, int64_t deadline, struct hw_err *e);
+int pod_remove(struct pod *pod, unsigned flags, int64_t deadline, struct hw_err *e);
 
 /* ---- finish.c ----------------------------------------------------------------------- */
 void finisher_init(struct finisher *f);

@@ -28,7 +28,7 @@
 
 /* ---- steps -------------------------------------------------------------------------- */
 
-static int detach_networks(struct pod *pod, unsigned flags, struct hw_err *e)
+static int detach_networks(struct pod *pod, unsigned flags, int64_t deadline, struct hw_err *e)
 {
 	autofree char *netns = pod_netns_path(pod->pods, pod->o.id);
 	struct network_pod n = {
@@ -36,16 +36,16 @@ static int detach_networks(struct pod *pod, unsigned flags, struct hw_err *e)
 		.spec = pod->spec,
 		.netns = netns_is_pin(netns) ? netns : "",
 		.cancel_fd = flags & POD_BACKGROUND ? pod->pods->finisher.cancel_fd : -1,
-		.timeout_ms = DEL_TIMEOUT_MS,
+		.deadline = deadline,
 	};
 
 	return network_detach(pod->pods->options.cni, &n, pod->network, e);
 }
 
 /* A pod without a row: its attachments are in the cache of libcni, if anywhere. */
-static int detach_lost(struct pod *pod, struct hw_err *e)
+static int detach_lost(struct pod *pod, int64_t deadline, struct hw_err *e)
 {
-	return network_detach_cached(pod->pods->options.cni, pod->o.id, DEL_TIMEOUT_MS, e);
+	return network_detach_cached(pod->pods->options.cni, pod->o.id, deadline, e);
 }
 
 static int remove_namespaces(struct pod *pod, struct hw_err *e)
@@ -91,7 +91,7 @@ static int remove_cgroup(struct pod *pod, struct hw_err *e)
 
 /* ---- with the pod owned ------------------------------------------------------------- */
 
-static int teardown(struct pod *pod, unsigned flags, struct hw_err *e)
+static int teardown(struct pod *pod, unsigned flags, int64_t deadline, struct hw_err *e)
 {
 	int kill_ms = flags & POD_BACKGROUND ? POD_BACKGROUND_KILL_MS : CONTAINERS_TIMEOUT_MS;
 	int r;
@@ -99,7 +99,7 @@ static int teardown(struct pod *pod, unsigned flags, struct hw_err *e)
 	r = containers_kill_all(pod, time_deadline(kill_ms), e);
 	if (r < 0)
 		return r;
-	r = pod->spec ? detach_networks(pod, flags, e) : detach_lost(pod, e);
+	r = pod->spec ? detach_networks(pod, flags, deadline, e) : detach_lost(pod, deadline, e);
 	if (r < 0 && (flags & PODS_FORCE)) {
 		log_event(LOG_WARN, "network not cleaned up", "pod", pod->o.id, "error", e->msg,
 			  NULL);
@@ -121,7 +121,7 @@ static int stop_failed(struct pod *pod, struct hw_err *e)
 	return e->code;
 }
 
-int pod_stop(struct pod *pod, unsigned flags, struct hw_err *e)
+int pod_stop(struct pod *pod, unsigned flags, int64_t deadline, struct hw_err *e)
 {
 	int r = 0;
 
@@ -136,7 +136,7 @@ int pod_stop(struct pod *pod, unsigned flags, struct hw_err *e)
 		r = state_change(pod, POD_STOPPING, e);
 	if (r < 0)
 		return r;
-	r = teardown(pod, flags, e);
+	r = teardown(pod, flags, deadline, e);
 	if (r < 0)
 		return stop_failed(pod, e);
 	free(take_ptr(pod->message));
@@ -147,11 +147,11 @@ int pod_stop(struct pod *pod, unsigned flags, struct hw_err *e)
 	return r < 0 ? stop_failed(pod, e) : 0;
 }
 
-int pod_remove(struct pod *pod, unsigned flags, struct hw_err *e)
+int pod_remove(struct pod *pod, unsigned flags, int64_t deadline, struct hw_err *e)
 {
 	int r;
 
-	r = pod_stop(pod, flags, e);
+	r = pod_stop(pod, flags, deadline, e);
 	if (r == 0 && pod->state == POD_STOPPED)
 		r = state_change(pod, POD_REMOVING, e);
 	if (r < 0)
@@ -180,7 +180,7 @@ int pods_stop(struct pods *p, const char *id, int64_t deadline, struct hw_err *e
 	r = object_begin(&pod->o, deadline, e);
 	if (r != 0)
 		return r < 0 ? r : 0;
-	r = pod_stop(pod, 0, e);
+	r = pod_stop(pod, 0, time_deadline(DEL_TIMEOUT_MS), e);
 	object_end(&pod->o);
 	return r;
 }
@@ -197,7 +197,7 @@ int pods_remove(struct pods *p, const char *id, unsigned flags, int64_t deadline
 	r = object_begin(&pod->o, deadline, e);
 	if (r != 0)
 		return r < 0 ? r : 0;
-	r = pod_remove(pod, flags, e);
+	r = pod_remove(pod, flags, time_deadline(DEL_TIMEOUT_MS), e);
 	object_end(&pod->o);
 	return r;
 }

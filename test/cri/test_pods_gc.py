@@ -11,7 +11,8 @@ import pytest
 pytest.importorskip("grpc", reason="python3-grpcio is not installed")
 pytest.importorskip("google.protobuf", reason="python3-protobuf is not installed")
 from cridaemon import BUILD
-from poddaemon import NETNS, connect, leases, pods, run  # noqa: F401, pods is a fixture
+from hawsercli import hawser
+from poddaemon import NETNS, READY, connect, leases, pods, run  # noqa: F401, pods is a fixture
 from test_pods_network import BUILT_IN_LEASES
 from waiting import LONG, wait_until
 
@@ -119,3 +120,34 @@ def test_a_pod_whose_create_runs_during_the_collection_keeps_its_attachments(pod
     pod = new.result(LONG).pod_sandbox_id
     wait_until(lambda: d.leased() == [d.cri.address(pod)], lambda: "%s\n%s" % (d.leased(), d.log()))
     assert connect("host", pod, d.cri.address(pod), 80) and d.calls("DEL", pod) == 0
+
+
+def test_a_del_that_hangs_during_the_collection_delays_no_other_pod(pods):
+    d = pods(config="gc-networks: [pods]\n")
+    gone, other = d.cri.run("a"), d.cri.run("b")
+    address = d.cri.address(gone)
+    killed(d, gone)
+    d.direct("DEL.hang")
+    d.start()
+    d.wait_for_call("DEL")
+    d.undirect()
+    assert d.cri.status(d.cri.run("c")).state == READY
+    d.cri.remove(other)
+    assert d.calls("DEL", gone) == 1 and address in d.leased()
+    d.logged("delete attachment %s eth0: network \"pods\": " % gone)  # the plugin was killed
+    assert hawser("--runtime", "unix:" + d.socket, "network", "gc")[0] == 0
+    assert d.calls("DEL", gone) == 2 and address not in d.leased()
+
+
+def test_the_daemon_stops_in_time_while_a_del_of_the_collection_hangs(pods):
+    d = pods(config="gc-networks: [pods]\n")
+    killed(d, *[d.cri.run(name) for name in "abc"])
+    d.direct("DEL.hang")
+    d.start()
+    d.wait_for_call("DEL")
+    d.process.terminate()
+    assert d.process.wait(20) == 0, d.log()
+    d.process = None
+    d.undirect()
+    d.start()
+    wait_until(lambda: d.leased() == [], d.log)

@@ -5,6 +5,7 @@ test_pods_lost.py - pods and containers whose database was lost
 What:  pods.db is deleted, emptied or damaged while pods and containers live, or rows of it are. Nothing is removed;
        the log says what was found and what can be done.
 """
+import shutil
 import sqlite3
 
 import pytest
@@ -12,7 +13,8 @@ import pytest
 pytest.importorskip("grpc", reason="python3-grpcio is not installed")
 from containers import FOREVER, IMAGE, RUNNING, SERVER, containers  # noqa: F401 pylint: disable=unused-import
 from hawsercli import hawser
-from poddaemon import NETNS, READY, refused
+from poddaemon import NETNS, READY, pods, refused, run  # noqa: F401, pods is a fixture
+from test_pods_gc import cnitool, killed
 
 
 def delete_database(root):
@@ -151,3 +153,57 @@ def test_a_container_whose_row_is_damaged_is_kept_and_ends_with_its_pod(node, co
     node.cri.remove(node.pod)
     assert not node.daemon.bundle(node.running).exists() and not node.cri.ids()
     node.saved = {}
+
+
+# ---- pods of which only a part is left --------------------------------------------------------------
+
+def lose_directories(d, pod):
+    """Only the network namespace and its attachment are left."""
+    d.kill()
+    for name in ("shm", "ipc", "uts"):
+        run("umount", d.state / "pods" / pod / name)
+    shutil.rmtree(d.state / "pods" / pod)
+
+
+def lose_namespaces(d, pod):
+    """Only the attachment is left, as after a boot."""
+    killed(d, pod)
+
+
+@pytest.mark.parametrize("lose", [lose_directories, lose_namespaces])
+def test_a_pod_is_found_and_can_be_removed_after(pods, lose):
+    d = pods(config="gc-networks: [pods]\n")
+    pod = d.cri.run()
+    address = d.cri.address(pod)
+    lose(d, pod)
+    delete_database(d.dir / "root")
+    for n in range(2):
+        d.start()
+        d.logged("pod is not in the database; it is kept", n + 1)
+        code, text = refused(d.cri.remove, pod)
+        assert code == "FAILED_PRECONDITION" and "hawser rm --force" in text
+        assert hawser("--runtime", "unix:" + d.socket, "network", "gc")[0] == 0
+        assert address in d.leased() and d.calls("DEL", pod) == 0
+        assert d.stop() == 0
+    d.start()
+    assert hawser("--runtime", "unix:" + d.socket, "rm", "--force", pod)[0] == 0
+    assert d.calls("DEL", pod) == 1 and not d.leftovers()
+
+
+def test_namespaces_and_attachments_of_other_runtimes_are_not_taken_for_lost_pods(pods):
+    d = pods()
+    kept = d.cri.run("a")
+    run("ip", "netns", "add", "hawser-x")
+    cnitool(d, "add", "hawser-x")
+    assert d.stop() == 0
+    saved = (d.dir / "root/pods.db").read_bytes()
+    delete_database(d.dir / "root")
+    d.start()
+    d.logged("pod is not in the database; it is kept")
+    assert "pods=1 containers=0" in d.log()
+    assert d.stop() == 0
+    (d.dir / "root/pods.db").write_bytes(saved)
+    d.start()
+    assert d.cri.ids() == [kept]
+    cnitool(d, "del", "hawser-x")
+    run("ip", "netns", "delete", "hawser-x")

@@ -6,6 +6,7 @@ import contextlib
 import os
 import pathlib
 import shutil
+import signal
 
 import pytest
 
@@ -13,7 +14,7 @@ pytest.importorskip("grpc", reason="python3-grpcio is not installed")
 pytest.importorskip("google.protobuf", reason="python3-protobuf is not installed")
 from poddaemon import (NETNS, NOTREADY, READY, both_plugins, pods, refused,
                        run)  # noqa: F401, pods is a fixture
-from waiting import wait_until
+from waiting import LONG, wait_until
 
 
 # ---- DEL without what ADD had ----------------------------------------------------------------------
@@ -138,6 +139,23 @@ def test_the_last_step_is_repeated_in_the_background_if_it_cannot_be_stored(pods
         wait_until(lambda: d.cri.ids() == [pod], d.log)
 
 
+def test_plugins_that_hang_in_the_background_do_not_delay_other_work_there(pods):
+    d = pods()
+    hung, other = [d.cri.run("hung%d" % i) for i in range(12)], d.cri.run("other", pid=0)
+    d.direct("DEL.fail", "not now")
+    for pod in hung:
+        assert refused(d.cri.stop, pod)[0] == "INTERNAL"
+    before = d.calls("DEL")
+    d.direct("DEL.hang")
+    d.wait_for_call("DEL", before + 6)  # more of them do not run at once
+    os.kill(d.cri.info(other)["pid"], signal.SIGKILL)
+    wait_until(lambda: d.cri.status(other).state == NOTREADY, d.log)
+    d.undirect()
+    # the plugins that hang are killed
+    for pod in (*hung, other):
+        wait_until(lambda pod=pod: d.cri.info(pod)["state"] == "stopped", d.log)
+
+
 # ---- plugins that misbehave ------------------------------------------------------------------------
 
 BAD = {"die": ("", "killed"), "flood": (str(100 << 20), "output"), "print": ("{", "")}
@@ -177,6 +195,22 @@ def test_a_plugin_that_hangs_is_killed_after_the_timeout(pods):
     code, text = refused(d.cri.run)
     assert code == "INTERNAL" and "timed out" in text
     assert not os.path.exists("/proc/%d" % d.called("ADD")["pid"]) and not d.leftovers()
+
+
+def test_a_create_whose_plugin_hangs_in_every_command_returns_the_first_error_in_time(pods):
+    d = pods("--network-timeout", "1")
+    d.direct("ADD.hang")
+    d.direct("DEL.hang")
+    call = d.cri.start_run(timeout=20)  # a plugin has longer than that for a DEL, but not before the answer
+    error = call.exception(LONG)
+    assert error.code().name == "INTERNAL" and error.details().startswith(
+        'network "pods": plugin type="control" failed (add): netplugin failed with no error message: timed out'), error
+    (pod,) = d.cri.ids()
+    assert d.cri.info(pod)["state"] == "removing"
+    d.undirect()
+    kill_hanging(d)
+    wait_until(lambda: not d.cri.ids(), d.log)
+    assert not d.leftovers()
 
 
 @pytest.mark.parametrize("command", ["ADD", "DEL"])

@@ -291,6 +291,8 @@ static void undo_add(struct run *run, size_t n, const struct hw_result *result, 
 		(void)hw_result_format(result, run->conf->version, 0, &prev, &why);
 	run->cancel_fd = -1;
 	run->deadline = time_deadline(UNDO_TIMEOUT_MS);
+	if (run->at.undo_deadline_ns)
+		run->deadline = time_earlier(run->deadline, run->at.undo_deadline_ns);
 	if (del_plugins(run, n, prev, &why) < 0)
 		add_detail(e, "undo also failed", why.msg);
 }

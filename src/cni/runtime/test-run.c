@@ -530,6 +530,20 @@ static void timed_out_add_is_undone(void **state)
 	assert_notes(f.p, "ADD a\nADD b\nDEL b\nDEL a\n");
 }
 
+static void undo_that_hangs(void **state)
+{
+	AUTO(fixture_done)
+	struct fixture f = fixture(state, GOOD, "note $CNI_COMMAND $N; while :; do sleep 1; done");
+
+	f.at.timeout_ms = 500;
+	f.at.undo_deadline_ns = time_deadline(1000);
+	assert_int_equal(hw_add(f.cni, f.conf, &f.at, HW_ADD_UNDO, NULL, &f.e), -ETIMEDOUT);
+	assert_starts(f.e.msg, "plugin type=\"b\" failed (add): ");
+	assert_contains(f.e.details, "undo also failed: plugin type=\"b\" failed (delete): ");
+	assert_contains(f.e.details, "timed out after ");
+	assert_notes(f.p, "ADD a\nADD b\nDEL b\n");
+}
+
 struct canceller {
 	const struct place *p;
 	int fd;
@@ -688,6 +702,7 @@ static const struct CMUnitTest tests[] = {
 	PLACE_TEST("run: a failed ADD is undone even if there is an empty cache file",
 		   empty_cache_is_no_earlier_add),
 	PLACE_TEST("run: an ADD that timed out is undone", timed_out_add_is_undone),
+	PLACE_TEST("run: an undo that hangs ends at its deadline", undo_that_hangs),
 	PLACE_TEST("run: a cancelled ADD is undone", cancelled_add_is_undone),
 	PLACE_TEST("run: ADD and DEL wait for a GC and fail with code 11 on timeout; CHECK does "
 		   "not wait",

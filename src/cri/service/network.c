@@ -100,7 +100,7 @@ static int serve_gc(const void *ctx, struct rpc_call *call, const ProtobufCMessa
 	else
 		network_names_to_collect(c, s->network, &names);
 	for (size_t i = 0; i < names.n; i++)
-		if (pods_gc(s->pods, names.v[i], e) < 0)
+		if (pods_gc(s->pods, names.v[i], rpc_cancel_fd(call), e) < 0)
 			errors_add(&errors, e);
 	r = errors_result(&errors, e);
 	if (r < 0)

@@ -281,6 +281,7 @@ static int run_init(struct run *run, const struct network_pod *pod, const struct
 		.capability_args = a->capabilities,
 		.cancel_fd = pod->cancel_fd,
 		.timeout_ms = timeout_ms,
+		.undo_deadline_ns = pod->undo_deadline,
 	};
 	return 0;
 }
@@ -299,14 +300,14 @@ static int network_error(const struct pod_attachment *a, struct hw_err *e)
 			e->details[0] ? ": " : "", e->details);
 }
 
-static int attach_one(const struct hw_cni *cni, const struct network_pod *pod, int64_t deadline,
+static int attach_one(const struct hw_cni *cni, const struct network_pod *pod,
 		      struct pod_attachment *a, struct hw_err *e)
 {
 	AUTO(hw_result_free) struct hw_result *result = NULL;
 	AUTO(run_done) struct run run = { 0 };
 	int r;
 
-	r = run_init(&run, pod, a, deadline, e);
+	r = run_init(&run, pod, a, pod->deadline, e);
 	if (r == 0)
 		r = hw_add(cni, run.conf, &run.at, HW_ADD_UNDO, &result, e);
 	if (r == 0)
@@ -331,11 +332,10 @@ int network_attach(const struct hw_cni *cni, const struct network_pod *pod,
 {
 	AUTO(shared_unref) struct pod_network *n = copy_network(plan);
 	struct pod_attachment *all = n->attachments.v;
-	int64_t deadline = time_deadline(pod->timeout_ms);
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < n->attachments.n; i++)
-		r = attach_one(cni, pod, deadline, &all[i], e);
+		r = attach_one(cni, pod, &all[i], e);
 	if (r < 0)
 		return r;
 	seal(n);
@@ -349,14 +349,13 @@ int network_detach(const struct hw_cni *cni, const struct network_pod *pod,
 		   const struct pod_network *plan, struct hw_err *e)
 {
 	const struct pod_attachment *all = plan->attachments.v;
-	int64_t deadline = time_deadline(pod->timeout_ms);
 	struct errors errors = { 0 };
 
 	for (size_t i = plan->attachments.n; i-- > 0;) {
 		AUTO(run_done) struct run run = { 0 };
 		int r;
 
-		r = run_init(&run, pod, &all[i], share_time(deadline, i + 1), e);
+		r = run_init(&run, pod, &all[i], share_time(pod->deadline, i + 1), e);
 		if (r == 0)
 			r = hw_del(cni, run.conf, &run.at, e);
 		if (r < 0) {
@@ -375,8 +374,8 @@ static int parse_cached(const char *config, struct hw_conf **ret_conf, struct hw
 	return hw_conf_parse_plugin(config, strlen(config), ret_conf, e);
 }
 
-static int detach_cached_one(const struct hw_cni *cni, const struct hw_cached *c, int timeout_ms,
-			     struct hw_err *e)
+int network_detach_entry(const struct hw_cni *cni, const struct hw_cached *c, int cancel_fd,
+			 int64_t deadline, struct hw_err *e)
 {
 	AUTO(hw_conf_free) struct hw_conf *conf = NULL;
 	autofree const char *(*args)[2] = mem_new((c->args.n + 1) * sizeof(*args));
@@ -388,10 +387,14 @@ static int detach_cached_one(const struct hw_cni *cni, const struct hw_cached *c
 		.args = args,
 		.n_args = c->args.n,
 		.capability_args = c->capability_args,
-		.timeout_ms = timeout_ms,
+		.cancel_fd = cancel_fd,
+		.timeout_ms = time_left_ms(deadline),
 	};
 	int r;
 
+	if (at.timeout_ms == 0)
+		return err_text(e, -ETIMEDOUT, "network \"%s\": not started: others timed out",
+				c->network);
 	for (size_t i = 0; i < c->args.n; i++) {
 		args[i][0] = c->args.keys[i];
 		args[i][1] = c->args.values[i];
@@ -402,7 +405,7 @@ static int detach_cached_one(const struct hw_cni *cni, const struct hw_cached *c
 	return r < 0 ? err_ctx(e, "network \"%s\"", c->network) : 0;
 }
 
-int network_detach_cached(const struct hw_cni *cni, const char *id, int timeout_ms,
+int network_detach_cached(const struct hw_cni *cni, const char *id, int64_t deadline,
 			  struct hw_err *e)
 {
 	struct hw_cached_list list = { 0 };
@@ -413,7 +416,8 @@ int network_detach_cached(const struct hw_cni *cni, const char *id, int timeout_
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < list.n; i++)
-		if (detach_cached_one(cni, &list.v[i], timeout_ms, e) < 0)
+		if (network_detach_entry(cni, &list.v[i], -1, share_time(deadline, list.n - i), e) <
+		    0)
 			errors_add(&errors, e);
 	hw_cached_list_free(&list);
 	return errors_result(&errors, e);
@@ -424,14 +428,13 @@ int network_check(const struct hw_cni *cni, const struct network_pod *pod,
 {
 	const struct pod_attachment *all = plan->attachments.v;
 	size_t n = plan->attachments.n;
-	int64_t deadline = time_deadline(pod->timeout_ms);
 	struct errors errors = { 0 };
 
 	for (size_t i = 0; i < n; i++) {
 		AUTO(run_done) struct run run = { 0 };
 		int r;
 
-		r = run_init(&run, pod, &all[i], share_time(deadline, n - i), e);
+		r = run_init(&run, pod, &all[i], share_time(pod->deadline, n - i), e);
 		if (r == 0)
 			r = hw_check(cni, run.conf, &run.at, e);
 		if (r < 0) {

@@ -56,13 +56,14 @@ int network_load(struct network_watch *watch, const char *conf_dir, const char *
 struct network_pod {
 	const char *id;
 	const struct pod_spec *spec;
-	const char *netns; /* path; "": the namespace is gone (network_detach()) */
-	int cancel_fd;	   /* -1: none */
-	int timeout_ms;	   /* for all networks together */
+	const char *netns;     /* path; "": the namespace is gone (network_detach()) */
+	int cancel_fd;	       /* -1: none */
+	int64_t deadline;      /* for all networks together */
+	int64_t undo_deadline; /* network_attach(): of the undo */
 };
 
 /* Runs ADD of each network. *ret_network is the plan with the results. If it fails, the network whose
- * ADD failed was undone; the caller detaches the others. */
+ * ADD failed was undone, as far as that was possible in time; the caller detaches all networks. */
 int network_attach(const struct hw_cni *cni, const struct network_pod *pod,
 		   const struct pod_network *plan, const struct pod_network **ret_network,
 		   struct hw_err *e);
@@ -70,8 +71,11 @@ int network_attach(const struct hw_cni *cni, const struct network_pod *pod,
 int network_detach(const struct hw_cni *cni, const struct network_pod *pod,
 		   const struct pod_network *plan, struct hw_err *e);
 /* For a pod without a plan: runs DEL for what the cache of libcni has of this container ID. */
-int network_detach_cached(const struct hw_cni *cni, const char *id, int timeout_ms,
+int network_detach_cached(const struct hw_cni *cni, const char *id, int64_t deadline,
 			  struct hw_err *e);
+/* Runs DEL for an entry of the cache of libcni. @cancel_fd: -1: none */
+int network_detach_entry(const struct hw_cni *cni, const struct hw_cached *entry, int cancel_fd,
+			 int64_t deadline, struct hw_err *e);
 /* Runs CHECK of all networks, except those that disable it; continues after an error. The names of the
  * networks that it has checked are added to @ret_checked. */
 int network_check(const struct hw_cni *cni, const struct network_pod *pod,
