@@ -14,7 +14,6 @@
  *        descriptor, no capability and no file system of the host, and its seccomp filter allows only
  *        the three system calls that it needs.
  */
-#include <asm/unistd.h>
 #include <linux/audit.h>
 #include <linux/capability.h>
 #include <linux/fcntl.h>
@@ -27,10 +26,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/os/raw-call.h"
+
 #define GO_FD	  0
 #define MOUNTS_FD 1
 
-/* ---- system calls ---------------------------------------------------------------------------- */
+/* ---- architecture ---------------------------------------------------------------------------- */
 
 #if defined(__x86_64__)
 #define ARCH AUDIT_ARCH_X86_64
@@ -41,19 +42,6 @@ __asm__(".globl _start\n"
 	"	mov %rsp, %rdi\n"
 	"	and $-16, %rsp\n"
 	"	call pause_main\n");
-
-static long call(long number, long a, long b, long c, long d, long e)
-{
-	register long r10 __asm__("r10") = d;
-	register long r8 __asm__("r8") = e;
-	long r;
-
-	__asm__ volatile("syscall"
-			 : "=a"(r)
-			 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8)
-			 : "rcx", "r11", "memory");
-	return r;
-}
 #elif defined(__aarch64__)
 #define ARCH AUDIT_ARCH_AARCH64
 
@@ -63,36 +51,12 @@ __asm__(".globl _start\n"
 	"	mov x30, #0\n"
 	"	mov x0, sp\n"
 	"	bl pause_main\n");
-
-static long call(long number, long a, long b, long c, long d, long e)
-{
-	register long x8 __asm__("x8") = number;
-	register long x0 __asm__("x0") = a;
-	register long x1 __asm__("x1") = b;
-	register long x2 __asm__("x2") = c;
-	register long x3 __asm__("x3") = d;
-	register long x4 __asm__("x4") = e;
-
-	__asm__ volatile("svc #0"
-			 : "+r"(x0)
-			 : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4)
-			 : "memory");
-	return x0;
-}
-#else
-#error "no system calls for this architecture"
 #endif
-
-#define call0(number)		  call(number, 0, 0, 0, 0, 0)
-#define call1(number, a)	  call(number, (long)(a), 0, 0, 0, 0)
-#define call2(number, a, b)	  call(number, (long)(a), (long)(b), 0, 0, 0)
-#define call3(number, a, b, c)	  call(number, (long)(a), (long)(b), (long)(c), 0, 0)
-#define call4(number, a, b, c, d) call(number, (long)(a), (long)(b), (long)(c), (long)(d), 0)
 
 static _Noreturn void finish(int status)
 {
 	for (;;)
-		call1(__NR_exit_group, status);
+		raw_call1(__NR_exit_group, status);
 }
 
 /* ---- start ----------------------------------------------------------------------------------- */
@@ -102,7 +66,7 @@ static void wait_for_go(void)
 {
 	char byte;
 
-	if (call3(__NR_read, GO_FD, &byte, 1) != 1)
+	if (raw_call3(__NR_read, GO_FD, &byte, 1) != 1)
 		finish(0);
 }
 
@@ -112,11 +76,11 @@ static void enter_cgroup(const char *file)
 {
 	long fd;
 
-	fd = call4(__NR_openat, AT_FDCWD, file, O_WRONLY, 0);
+	fd = raw_call4(__NR_openat, AT_FDCWD, file, O_WRONLY, 0);
 	if (fd < 0)
 		return;
-	call3(__NR_write, fd, "0", 1);
-	call1(__NR_close, fd);
+	raw_call3(__NR_write, fd, "0", 1);
+	raw_call1(__NR_close, fd);
 }
 
 static void confine(void)
@@ -135,13 +99,14 @@ static void confine(void)
 	};
 	struct sock_fprog program = { sizeof(filter) / sizeof(filter[0]), filter };
 
-	if (call2(__NR_setns, MOUNTS_FD, CLONE_NEWNS) < 0)
+	if (raw_call2(__NR_setns, MOUNTS_FD, CLONE_NEWNS) < 0)
 		finish(1);
-	call1(__NR_close, GO_FD);
-	call1(__NR_close, MOUNTS_FD);
-	if (call2(__NR_prctl, PR_SET_DUMPABLE, 0) < 0 || call2(__NR_capset, &head, none) < 0 ||
-	    call(__NR_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
-	    call3(__NR_prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0)
+	raw_call1(__NR_close, GO_FD);
+	raw_call1(__NR_close, MOUNTS_FD);
+	if (raw_call2(__NR_prctl, PR_SET_DUMPABLE, 0) < 0 ||
+	    raw_call2(__NR_capset, &head, none) < 0 ||
+	    raw_call(__NR_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0, 0) < 0 ||
+	    raw_call3(__NR_prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0)
 		finish(1);
 }
 
@@ -152,12 +117,12 @@ static _Noreturn void reap_and_wait(void)
 	const uint64_t all = ~(uint64_t)0;
 
 	for (;;) {
-		long number = call4(__NR_rt_sigtimedwait, &all, NULL, NULL, sizeof(all));
+		long number = raw_call4(__NR_rt_sigtimedwait, &all, NULL, NULL, sizeof(all));
 
 		if (number == SIGTERM || number == SIGINT)
 			finish(0);
 		if (number == SIGCHLD)
-			while (call4(__NR_wait4, -1, NULL, WNOHANG | __WALL, NULL) > 0)
+			while (raw_call4(__NR_wait4, -1, NULL, WNOHANG | __WALL, NULL) > 0)
 				;
 	}
 }
