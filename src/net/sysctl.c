@@ -7,8 +7,8 @@
  *        The kernel caches path lookups per procfs mount, and the cached entries of
  *        all namespaces have the same names: with every new pod the lookups get
  *        slower. The files of pods are therefore looked up in a private instance
- *        of procfs, which is not attached to any directory and disappears when the
- *        process exits.
+ *        of procfs, which is not attached to any directory and disappears when its
+ *        last descriptor is closed.
  */
 #include "net/sysctl.h"
 
@@ -26,6 +26,7 @@
 #include "base/os/file.h"
 #include "base/str.h"
 #include "net/netns.h"
+#include "net/sender.h"
 
 #define SYSCTL_VALUE_MAX 65536 /* the longest values have one or two pages */
 
@@ -66,28 +67,43 @@ static int sysctl_read_fd(int fd, const char *path, char **ret_value, struct hw_
 	return 0;
 }
 
-/* The private procfs; -1: it cannot be mounted */
-static int private_proc = -1;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the variable below */
+static int private_proc = -1;				 /* the private procfs, if it is mounted */
 
-static void mount_private_proc(void)
+static int mount_private_proc(void)
 {
 	autoclose int fs = -1;
 
 	fs = fsopen("proc", FSOPEN_CLOEXEC);
-	if (fs >= 0 && fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) >= 0)
-		private_proc = fsmount(fs, FSMOUNT_CLOEXEC, 0);
+	if (fs < 0 || fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+		return -1;
+	return fsmount(fs, FSMOUNT_CLOEXEC, 0);
 }
 
 /* @pod: open the file in the private procfs, if that can be mounted */
 static int sysctl_open(const char *path, bool pod, int flags)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	int fd = -1;
 
 	flags |= O_CLOEXEC | O_NOFOLLOW;
-	if (pod)
-		pthread_once(&once, mount_private_proc);
-	return pod && private_proc >= 0 ? openat(private_proc, path + strlen("/proc/"), flags)
-					: open(path, flags);
+	if (!pod)
+		return open(path, flags);
+	pthread_mutex_lock(&lock);
+	if (private_proc < 0)
+		private_proc = mount_private_proc();
+	fd = private_proc < 0 ? open(path, flags)
+			      : openat(private_proc, path + strlen("/proc/"), flags);
+	pthread_mutex_unlock(&lock);
+	return fd;
+}
+
+void sysctl_release(void)
+{
+	pthread_mutex_lock(&lock);
+	if (private_proc >= 0)
+		sender_hold(private_proc);
+	mem_close_fd(&private_proc);
+	pthread_mutex_unlock(&lock);
 }
 
 static int sysctl_read_file(const char *path, bool pod, char **ret_value, struct hw_err *e)

@@ -29,6 +29,10 @@ int sysctl_read(int netns_fd, const char *name, char **ret_value, struct hw_err 
 /* Return: 0 if the value was written; 1 if the sysctl already has the value, so that nothing was
  * written (this works with a read-only /proc/sys); or a negative errno */
 int sysctl_write(int netns_fd, const char *name, const char *value, struct hw_err *e);
+/* After the sysctls of a pod: lets a sender process (net/sender.h) close the private procfs in which
+ * they were looked up. Closing it waits for an RCU grace period; otherwise the exit of this process
+ * waits. */
+void sysctl_release(void);
 /* Compares two values word by word: the kernel separates numbers with tabs, people use spaces. */
 bool sysctl_equal(const char *a, const char *b);
 

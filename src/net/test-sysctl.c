@@ -4,10 +4,14 @@
  */
 #include "net/test.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -186,6 +190,45 @@ static void values_of_several_words(void **state)
 }
 
 /* Calls forwarding_enable() for a pod with these addresses. */
+#define HELD_MIN 16 /* sender processes inherit duplicates from this number on */
+
+static bool holds_procfs(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	struct dirent *entry;
+	struct statfs fs;
+	bool found = false;
+
+	assert_non_null(dir);
+	while ((entry = readdir(dir)) && !found) {
+		int fd = atoi(entry->d_name);
+
+		found = entry->d_name[0] != '.' && fd < HELD_MIN && fd != dirfd(dir) &&
+			fstatfs(fd, &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC;
+	}
+	closedir(dir);
+	return found;
+}
+
+static void release(void **state)
+{
+	autoclose int netns = test_new_netns();
+	struct hw_err e;
+
+	(void)state;
+	require_writable();
+	sysctl_release();
+	assert_false(holds_procfs());
+	assert_true(sysctl_write(netns, FORWARDING, "1", &e) >= 0);
+	if (!holds_procfs()) {
+		print_message("not permitted to mount procfs\n");
+		skip();
+	}
+	sysctl_release();
+	assert_false(holds_procfs());
+	assert_value(netns, FORWARDING, "1");
+}
+
 static int enable(struct rtnl *nl, const char *first, const char *second, struct hw_err *e)
 {
 	struct hw_ipconf ips[2] = { { .address = test_prefix(first) } };
@@ -235,6 +278,7 @@ int main(void)
 		  in_another_namespace },
 		{ "sysctl: values of several words are compared word by word",
 		  values_of_several_words },
+		{ "sysctl: the private procfs is closed, and mounted again when needed", release },
 		{ "sysctl: forwarding is enabled only if it is off", forwarding },
 	};
 

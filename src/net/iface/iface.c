@@ -160,6 +160,7 @@ static int iface_set_sysctls(int netns_fd, const struct link *link, const struct
 		r = iface_set_dad(link, options->dad == IFACE_DAD_ON, e);
 	if (r >= 0 && ipv6)
 		r = iface_enable_ipv6(link, e);
+	sysctl_release();
 	return r;
 }
 

@@ -52,6 +52,7 @@ void pod_link_done(struct pod_link *l)
 	rtnl_close(l->nl);
 	rtnl_close(l->pod_nl);
 	mem_close_fd(&l->netns_fd);
+	sysctl_release();
 }
 
 /* ---- the name of the host end --------------------------------------------------------- */

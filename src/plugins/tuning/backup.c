@@ -178,6 +178,7 @@ int tuning_restore(const char *netns_path, const char *ifname, const struct hw_m
 			r = failed.code;
 		}
 	}
+	sysctl_release();
 	if (restore_link(netns, ifname, b, &failed) < 0 && r >= 0) {
 		*e = failed;
 		r = failed.code;

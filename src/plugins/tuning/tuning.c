@@ -88,6 +88,7 @@ static void target_done(struct tuning_target *target)
 {
 	mem_close_fd(&target->netns);
 	rtnl_close(target->nl);
+	sysctl_release();
 }
 AUTO_VALUE_DEFINE(target_done, struct tuning_target);
 
