@@ -189,7 +189,6 @@ static void values_of_several_words(void **state)
 	assert_value(-1, "net/ipv4/ip_local_port_range", "20000\t30000");
 }
 
-/* Calls forwarding_enable() for a pod with these addresses. */
 #define HELD_MIN 16 /* sender processes inherit duplicates from this number on */
 
 static bool holds_procfs(void)
@@ -201,10 +200,10 @@ static bool holds_procfs(void)
 
 	assert_non_null(dir);
 	while ((entry = readdir(dir)) && !found) {
-		int fd = atoi(entry->d_name);
+		long long fd;
 
-		found = entry->d_name[0] != '.' && fd < HELD_MIN && fd != dirfd(dir) &&
-			fstatfs(fd, &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC;
+		found = str_to_int64(entry->d_name, 0, HELD_MIN - 1, &fd) && fd != dirfd(dir) &&
+			fstatfs((int)fd, &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC;
 	}
 	closedir(dir);
 	return found;
@@ -229,6 +228,7 @@ static void release(void **state)
 	assert_value(netns, FORWARDING, "1");
 }
 
+/* Calls forwarding_enable() for a pod with these addresses. */
 static int enable(struct rtnl *nl, const char *first, const char *second, struct hw_err *e)
 {
 	struct hw_ipconf ips[2] = { { .address = test_prefix(first) } };

@@ -6,7 +6,7 @@
 #define BASE_OS_SIGNAL_NAME_H
 
 /* Parses a name with or without "SIG", in any case, or a number: "SIGTERM", "term", "15", "SIGRTMIN+3",
- * "RTMAX-2". Return: the number of the signal on this machine; -1 if there is none */
+ * "RTMAX-2". Return: the number of the signal on this machine; -1 if the text is unknown */
 int signal_parse(const char *text);
 
 #endif
