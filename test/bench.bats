@@ -20,6 +20,14 @@ setup() {
 	done
 }
 
+@test "bench: --help lists the benchmarks, and an unknown one is refused" {
+	run -0 "$HAWSER_SRC/bench/run" --help
+	[[ ${lines[-1]} == "NAME: attach "*" serve" ]]
+	run -1 "$HAWSER_SRC/bench/run" nothing
+	[[ $output == 'bench/run: unknown benchmark nothing; known are: attach '* ]]
+	[ -z "$(ls "$BENCH_RESULTS")" ]
+}
+
 @test "bench: a failed command stops the run, and its output is printed" {
 	echo "run /bin/ls /nowhere" >"$BATS_TEST_TMPDIR/series"
 	run -1 "$HAWSER_BUILD/bench/bench-spawn" 1 "$BATS_TEST_TMPDIR/series" "$BATS_TEST_TMPDIR/series"
