@@ -11,6 +11,7 @@ Env:   HAWSER_CONTAINERD: a directory with another containerd; HAWSER_CRICTL: th
        use instead of our client (test/conformance).
 """
 import concurrent.futures
+import contextlib
 import difflib
 import json
 import os
@@ -105,7 +106,8 @@ class Runtime:
     def kill_all(self):
         """Kill the daemon and the processes of its pods at once, and delete the pods' namespaces."""
         for pid in {self.daemon.pid, *self.pod_processes()}:
-            os.kill(pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):   # conmon ends with its container
+                os.kill(pid, signal.SIGKILL)
         self.daemon.wait(20)
         shell('for netns in /run/netns/%s-*; do umount "$netns" && rm "$netns"; done' % self.prefix)
 
