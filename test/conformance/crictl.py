@@ -14,7 +14,7 @@ from upstreamimages import BUSYBOX, IMAGE
 
 CRICTL = os.environ["HAWSER_CRICTL"]
 LONG = 300  # s
-SCRIPT = "echo one; echo two >&2; trap 'exit 7' TERM; tail -f /dev/null & wait"
+SCRIPT = "trap 'exit 7' TERM; echo one; echo two >&2; tail -f /dev/null & wait"
 
 
 class Crictl:

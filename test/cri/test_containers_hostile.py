@@ -162,7 +162,7 @@ def test_a_daemon_starts_and_ends_while_containers_cannot_be_killed(daemon, dead
 
 
 def test_what_outlives_a_container_is_killed_until_that_succeeds(daemon, dead):
-    script = "cat /dead/file & trap 'exit 3' TERM; " + IDLE
+    script = "trap 'exit 3' TERM; cat /dead/file & " + IDLE
     mounts = [{"host_path": str(dead.path), "container_path": "/dead"}]
     pod = daemon.cri.pod(pid=NODE)
     container = daemon.cri.run_container(pod, ["/bin/sh", "-c", script], pid=NODE, mounts=mounts)
