@@ -46,7 +46,7 @@ bool events_wanted(struct events *events);
 void events_add(struct events *events, struct event *event);
 
 /* A reader gets the events from now on. */
-struct event_reader *event_reader_new(struct events *events);
+int event_reader_new(struct events *events, struct event_reader **ret_reader, struct hw_err *e);
 void event_reader_free(struct event_reader *r); /* NULL is allowed */
 /* Becomes readable when there may be an event. */
 int event_reader_fd(const struct event_reader *r);
