@@ -365,7 +365,7 @@ static int start_cni(struct daemon *d, const struct config *c, struct hw_err *e)
 	return hw_cni_new(&options, &d->cni, e);
 }
 
-static void start_network(struct daemon *d, const struct config *c)
+static int start_network(struct daemon *d, const struct config *c, struct hw_err *e)
 {
 	const struct network_watch_options options = {
 		.conf_dir = c->cni_conf_dir,
@@ -373,9 +373,12 @@ static void start_network(struct daemon *d, const struct config *c)
 		.built_in = c->default_network,
 		.exec = plugin_server_exec(d->plugins),
 	};
+	int r;
 
-	d->network = network_watch_new(&d->loop, &options);
-	render_saved_cidr(d);
+	r = network_watch_new(&d->loop, &options, &d->network, e);
+	if (r == 0)
+		render_saved_cidr(d);
+	return r;
 }
 
 static void probe_handlers(struct daemon *d, const struct config *c)
@@ -444,7 +447,9 @@ static int start_pods(struct daemon *d, const struct config *c, struct hw_err *e
 	r = start_cni(d, c, e);
 	if (r < 0)
 		return r;
-	start_network(d, c);
+	r = start_network(d, c, e);
+	if (r < 0)
+		return r;
 	r = open_pods(d, c, e);
 	if (r < 0)
 		return r;
@@ -603,6 +608,9 @@ static int start_daemon(struct daemon *d, const struct config *c, struct hw_err 
 	n = notify_sockets(fds, e);
 	if (n < 0)
 		return n;
+	d->cancel_fd = eventfd(0, EFD_CLOEXEC);
+	if (d->cancel_fd < 0)
+		return err_set(e, -errno, "create an eventfd");
 	r = lock_state(d, c->state, e);
 	if (r < 0)
 		return r;
@@ -658,7 +666,7 @@ static void daemon_init(struct daemon *d, const struct config_source *source, st
 		.source = *source,
 		.started_at = time_real(),
 		.lock_fd = -1,
-		.cancel_fd = eventfd(0, EFD_CLOEXEC),
+		.cancel_fd = -1,
 		.metrics = metrics_new(),
 	};
 	slot_init(&d->config, &config->shared);

@@ -207,17 +207,20 @@ static void start_threads(struct finisher *f)
 
 /* ---- interface ---------------------------------------------------------------------- */
 
-void finisher_init(struct finisher *f)
+int finisher_init(struct finisher *f, struct hw_err *e)
 {
 	pthread_condattr_t attr;
 
-	*f = (struct finisher){ .lock = PTHREAD_MUTEX_INITIALIZER,
-				.cancel_fd = eventfd(0, EFD_CLOEXEC) };
+	*f = (struct finisher){ .lock = PTHREAD_MUTEX_INITIALIZER };
 	list_init(&f->objects);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&f->changed, &attr);
 	pthread_condattr_destroy(&attr);
+	f->cancel_fd = eventfd(0, EFD_CLOEXEC);
+	if (f->cancel_fd < 0)
+		return err_set(e, -errno, "clean up pods: create an eventfd");
+	return 0;
 }
 
 /* The caller holds the lock; the object is not in the list. */

@@ -21,6 +21,7 @@
 #include "base/shared.h"
 
 struct hw_conf;
+struct hw_err;
 struct hw_exec;
 struct network_watch;
 struct uv_loop_s;
@@ -53,8 +54,8 @@ struct network_watch_options {
 };
 
 /* Directories may be missing. */
-struct network_watch *network_watch_new(struct uv_loop_s *loop,
-					const struct network_watch_options *options);
+int network_watch_new(struct uv_loop_s *loop, const struct network_watch_options *options,
+		      struct network_watch **ret_watch, struct hw_err *e);
 void network_watch_update(struct network_watch *w); /* reads the directories again at once */
 /* Kills a plugin that runs STATUS. The loop frees the object when its handles are closed. NULL is
  * allowed. */
