@@ -140,7 +140,7 @@ static void reload_config(struct daemon *d)
 	AUTO(shared_unref) const struct config *old = slot_get(&d->config);
 	AUTO(shared_unref) struct config *next = NULL;
 	struct config_source source = d->source;
-	struct config *merged;
+	AUTO(shared_unref) struct config *merged = NULL;
 	enum log_level level;
 	struct hw_err e;
 
@@ -150,14 +150,17 @@ static void reload_config(struct daemon *d)
 		return;
 	}
 	merged = config_merge(old, next, log_ignored_key, NULL);
-	slot_publish(&d->config, &merged->shared);
+	/* Only if the list has changed: pinning may have to wait for the store. The next reload compares with
+	 * the published list, so this is pinned before it is published. */
+	if (!same_strings(&old->pinned_images, &merged->pinned_images) &&
+	    pin_images(d, merged, &e) < 0) {
+		log_error("reload failed, configuration unchanged: pin images: %s", e.msg);
+		return;
+	}
+	slot_publish(&d->config, shared_ref(merged));
 	if (log_level_parse(merged->log_level, &level))
 		log_set_level(level);
 	puller_set_config(d->puller, merged);
-	/* only if the list has changed: pinning may have to wait for the store */
-	if (!same_strings(&old->pinned_images, &merged->pinned_images) &&
-	    pin_images(d, merged, &e) < 0)
-		log_error("pin images: %s", e.msg);
 	log_event(LOG_INFO, "configuration reloaded", "file", merged->file, NULL);
 }
 
