@@ -59,7 +59,7 @@ struct container_security {
 	struct hw_strings add_capabilities, drop_capabilities, ambient_capabilities;
 	bool privileged;
 	struct pod_namespaces namespaces; /* only .pid, .target and .user matter */
-	char *selinux_user, *selinux_role, *selinux_type, *selinux_level;
+	struct pod_selinux selinux;
 	bool has_user, has_group;
 	int64_t user, group;
 	char *username;
