@@ -143,14 +143,7 @@ static struct object *wait_for_object(struct finisher *f, bool *ret_detaches)
 		o = find_first(f);
 		if (o && time_has_passed(o->finish_at))
 			break;
-		if (o) {
-			struct timespec until = { .tv_sec = o->finish_at / 1000000000,
-						  .tv_nsec = o->finish_at % 1000000000 };
-
-			pthread_cond_timedwait(&f->changed, &f->lock, &until);
-		} else {
-			pthread_cond_wait(&f->changed, &f->lock);
-		}
+		cond_wait_until(&f->changed, &f->lock, o ? o->finish_at : TIME_NEVER);
 		o = NULL;
 	}
 	if (o) {
@@ -209,14 +202,9 @@ static void start_threads(struct finisher *f)
 
 int finisher_init(struct finisher *f, struct hw_err *e)
 {
-	pthread_condattr_t attr;
-
 	*f = (struct finisher){ .lock = PTHREAD_MUTEX_INITIALIZER };
 	list_init(&f->objects);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&f->changed, &attr);
-	pthread_condattr_destroy(&attr);
+	cond_init(&f->changed);
 	f->cancel_fd = eventfd(0, EFD_CLOEXEC);
 	if (f->cancel_fd < 0)
 		return err_set(e, -errno, "clean up pods: create an eventfd");
