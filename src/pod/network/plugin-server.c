@@ -61,17 +61,7 @@ static const char *const plugin_variables[] = {
 	"TMPDIR",
 	"TZ",
 	"DBUS_SYSTEM_BUS_ADDRESS", /* for firewalld */
-	/* for servers that a plugin calls */
-	"http_proxy",
-	"HTTP_PROXY",
-	"https_proxy",
-	"HTTPS_PROXY",
-	"all_proxy",
-	"ALL_PROXY",
-	"no_proxy",
-	"NO_PROXY",
-	"RES_OPTIONS",
-	"LOCALDOMAIN",
+	ENVIRONMENT_SERVERS,
 	"SSL_CERT_FILE",
 	"SSL_CERT_DIR",
 	/* Calico's plugin takes its settings from there, as far as its configuration has none */
@@ -229,13 +219,6 @@ static int process_start(const struct plugin_server *s, const char *path, struct
 	return 0;
 }
 
-static bool is_running(const struct process *p)
-{
-	struct pollfd poller = { .fd = helper_exit_fd(p->helper), .events = POLLIN };
-
-	return !p->ended && poll(&poller, 1, 0) == 0;
-}
-
 /* Makes sure that s->process can be used; it is NULL if plugins must be executed. */
 static void update_process(struct plugin_server *s)
 {
@@ -243,7 +226,8 @@ static void update_process(struct plugin_server *s)
 	autofree char *path = find_program(s, &file);
 	struct hw_err e;
 
-	if (s->process && path && same_file(s->process->file, file) && is_running(s->process))
+	if (s->process && path && same_file(s->process->file, file) && !s->process->ended &&
+	    helper_is_running(s->process->helper))
 		return;
 	process_unref(take_ptr(s->process));
 	if (!path || (same_file(file, s->unusable) && !time_has_passed(s->retry_at)))
