@@ -20,6 +20,7 @@
 
 /* What all pause processes of a daemon share; does not change. */
 struct pause_host;
+struct namespace_id;
 
 /* @program: the path of hawser-pause. Creates an empty mount namespace, in which the processes will
  * be; so they do not keep mounts of the host busy, and containers do not find the host's files through
@@ -46,23 +47,14 @@ int pause_go(struct pause_process *process, struct hw_err *e);
 void pause_process_done(struct pause_process *process);
 AUTO_VALUE_DEFINE(pause_process_done, struct pause_process);
 
-/* Identifies a namespace while it exists. */
-struct pause_ns {
-	dev_t dev;
-	ino_t ino;
-};
-/* @path: a namespace, such as /proc/PID/ns/pid or the file that pins it. Return: 1; 0 if the path does
- * not exist, or is not a namespace; or a negative errno */
-int pause_ns_get(const char *path, struct pause_ns *ret_ns, struct hw_err *e);
-
 /* Opens the process if it is in this PID namespace. Return: 1 with a pidfd, which is readable if the process
  * has ended, but was not waited for; 0 if it does not exist; or a negative errno */
-int pause_open(pid_t pid, const struct pause_ns *ns, int *ret_pidfd, struct hw_err *e);
+int pause_open(pid_t pid, const struct namespace_id *ns, int *ret_pidfd, struct hw_err *e);
 
 /* Kills the process if it is in this PID namespace, and waits for its end: then all processes of the
  * namespace have ended. A process with the same ID in another namespace is left alone. The process may
  * have been started by this or by an earlier daemon. Return: 0, also if it does not exist; -ETIMEDOUT;
  * or another negative errno */
-int pause_kill(pid_t pid, const struct pause_ns *ns, int64_t deadline, struct hw_err *e);
+int pause_kill(pid_t pid, const struct namespace_id *ns, int64_t deadline, struct hw_err *e);
 
 #endif

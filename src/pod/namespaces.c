@@ -21,6 +21,7 @@
 
 #include "base/os/file.h"
 #include "base/os/mount.h"
+#include "base/os/namespace.h"
 #include "base/os/netns.h"
 #include "base/os/thread.h"
 #include "base/str.h"
@@ -231,7 +232,7 @@ static int kill_pause(const char *dir, struct hw_err *e)
 	autofree char *file = str_printf("%s/" PAUSE_FILE, dir);
 	autofree char *ns = str_printf("%s/pid", dir);
 	AUTO(buf_done) struct buf text = { 0 };
-	struct pause_ns id;
+	struct namespace_id id;
 	long long pid;
 	int r;
 
@@ -241,7 +242,7 @@ static int kill_pause(const char *dir, struct hw_err *e)
 	text.data[strcspn(text.data, "\n")] = '\0';
 	if (!str_to_int64(text.data, 1, INT32_MAX, &pid))
 		return 0;
-	r = pause_ns_get(ns, &id, e);
+	r = namespace_get(ns, &id, e);
 	return r <= 0 ? r : pause_kill((pid_t)pid, &id, time_deadline(PAUSE_END_MS), e);
 }
 

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/os/namespace.h"
 #include "base/os/thread.h"
 #include "oci/pause.h"
 #include "pod/pod.h"
@@ -103,12 +104,12 @@ int pause_watch_add(struct pod *pod, struct hw_err *e)
 	autofree char *pin = pod_path(pod->pods, pod->o.id, "pid");
 	struct pause_watch *w = pod->pods->pause_watch;
 	struct entry *entry;
-	struct pause_ns ns;
+	struct namespace_id ns;
 	int r, fd = -1;
 
 	if (pod->pid == 0)
 		return 0;
-	r = pause_ns_get(pin, &ns, e);
+	r = namespace_get(pin, &ns, e);
 	if (r > 0)
 		r = pause_open(pod->pid, &ns, &fd, e);
 	if (r == 0)

@@ -12,7 +12,7 @@
 
 #include "base/log.h"
 #include "base/os/file.h"
-#include "base/os/netns.h"
+#include "base/os/namespace.h"
 #include "base/os/remove-tree.h"
 #include "base/str.h"
 #include "base/time.h"
@@ -34,7 +34,7 @@ static int detach_networks(struct pod *pod, unsigned flags, int64_t deadline, st
 	struct network_pod n = {
 		.id = pod->o.id,
 		.spec = pod->spec,
-		.netns = netns_is_pin(netns) ? netns : "",
+		.netns = namespace_exists(netns) ? netns : "",
 		.cancel_fd = flags & POD_BACKGROUND ? pod->pods->finisher.cancel_fd : -1,
 		.deadline = deadline,
 	};

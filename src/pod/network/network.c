@@ -13,7 +13,7 @@
 #include "base/ip.h"
 #include "base/json/field.h"
 #include "base/json/value.h"
-#include "base/os/netns.h"
+#include "base/os/namespace.h"
 #include "base/str.h"
 #include "base/time.h"
 #include "cni/result.h"
@@ -382,7 +382,7 @@ int network_detach_entry(const struct hw_cni *cni, const struct hw_cached *c, in
 	struct hw_attach at = {
 		.size = sizeof(at),
 		.container_id = c->container_id,
-		.netns = c->netns && netns_is_pin(c->netns) ? c->netns : "",
+		.netns = c->netns && namespace_exists(c->netns) ? c->netns : "",
 		.ifname = c->ifname,
 		.args = args,
 		.n_args = c->args.n,
