@@ -36,7 +36,7 @@ struct pause_process {
 };
 
 /* Starts a process that is in the namespaces of the calling thread, except PID and mount. It is a
- * child of this process, without an exit signal: the one who waits for its end reaps it.
+ * child of this process, without an exit signal: the process that waits for it reaps it.
  * @cgroup_files: see cgroup_procs_files(); the process enters these cgroups some time after
  * pause_go(). */
 int pause_start(const struct pause_host *host, const struct hw_strings *cgroup_files,

@@ -45,7 +45,7 @@ struct finisher {
 	struct list objects; /* struct object, each with a reference */
 	pthread_t *threads;
 	size_t n_threads;
-	unsigned n_detaching; /* threads that run plugins */
+	unsigned n_plugins; /* threads that run plugins */
 	bool stopping;
 	int cancel_fd; /* eventfd: ends the plugins that the threads run */
 };

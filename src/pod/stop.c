@@ -42,7 +42,7 @@ static int detach_networks(struct pod *pod, unsigned flags, int64_t deadline, st
 	return network_detach(pod->pods->options.cni, &n, pod->network, e);
 }
 
-/* A pod without a row: its attachments are in the cache of libcni, if anywhere. */
+/* A pod without a row: only the cache of libcni may still contain its attachments. */
 static int detach_lost(struct pod *pod, int64_t deadline, struct hw_err *e)
 {
 	return network_detach_cached(pod->pods->options.cni, pod->o.id, deadline, e);

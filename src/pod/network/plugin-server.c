@@ -52,7 +52,8 @@
 #define LOCK_STEP_MS 10	   /* between checks whether the call was cancelled */
 #define COUNTERS_MAX 256   /* plugins and commands that are counted by name */
 
-/* The variables that plugins get. Others, such as credentials of registries, are not for them. */
+/* The variables that plugins get. They must not get others, such as credentials of
+ * registries. */
 static const char *const plugin_variables[] = {
 	"CNI_*",
 	"PATH",
@@ -105,7 +106,7 @@ struct plugin_server {
 	struct file_id unusable; /* a program that did not become ready */
 	int64_t retry_at;	 /* when it is tried again */
 
-	pthread_mutex_t counters_lock; /* held for a few instructions: metrics are not to wait */
+	pthread_mutex_t counters_lock; /* held for a few instructions: metrics must not wait */
 	struct map *counters;	       /* maps plugin="x",command="y" to struct counters */
 };
 
