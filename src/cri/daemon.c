@@ -55,8 +55,8 @@
 #define FULL_LOG_NS                                                                                \
 	(10 * INT64_C(1000000000)) /* time between messages about too many connections */
 
-/* All parts are there before the first call is served, and do not change after that. Services borrow
- * those that they need. */
+/* All parts are there before the first call is served, and do not change after that. Services
+ * borrow those that they need. */
 struct daemon {
 	struct config_source source; /* for a reload */
 	struct slot config;	     /* struct config; only the loop's thread publishes */
@@ -150,8 +150,8 @@ static void reload_config(struct daemon *d)
 		return;
 	}
 	merged = config_merge(old, next, log_ignored_key, NULL);
-	/* Only if the list has changed: pinning may have to wait for the store. The next reload compares with
-	 * the published list, so this is pinned before it is published. */
+	/* Only if the list has changed: pinning may have to wait for the store. The next reload
+	 * compares with the published list, so this is pinned before it is published. */
 	if (!same_strings(&old->pinned_images, &merged->pinned_images) &&
 	    pin_images(d, merged, &e) < 0) {
 		log_error("reload failed, configuration unchanged: pin images: %s", e.msg);
@@ -268,7 +268,8 @@ static int lock_state(struct daemon *d, const char *state, struct hw_err *e)
 	return r < 0 ? err_ctx(e, "state directory") : 0;
 }
 
-/* Deletes attachments that pods of an earlier daemon have left, in the networks that belong to us. */
+/* Deletes attachments that pods of an earlier daemon have left, in the networks that belong to
+ * us. */
 static void collect_attachments(struct daemon *d)
 {
 	AUTO(shared_unref) const struct config *c = slot_get(&d->config);
@@ -428,8 +429,8 @@ static int open_pods(struct daemon *d, const struct config *c, struct hw_err *e)
 	return pods_open(&options, &d->pods, e);
 }
 
-/* The pods of an earlier daemon are known before the first call is served. What it has left unfinished
- * is done in the background. */
+/* The pods of an earlier daemon are known before the first call is served. What it has left
+ * unfinished is done in the background. */
 static int start_pods(struct daemon *d, const struct config *c, struct hw_err *e)
 {
 	struct hw_err late;

@@ -132,8 +132,8 @@ static struct object *find_first(const struct finisher *f)
 	return first;
 }
 
-/* @ret_plugins: whether finish() will run plugins; end_object() must be called. Return: the next object to finish,
- * with a reference; NULL: the threads must stop */
+/* @ret_plugins: whether finish() will run plugins; end_object() must be called. Return: the next
+ * object to finish, with a reference; NULL: the threads must stop */
 static struct object *wait_for_object(struct finisher *f, bool *ret_plugins)
 {
 	struct object *o = NULL;

@@ -2,8 +2,8 @@
 /*
  * pod/namespaces.c - the namespaces of a pod
  *
- * How:   a new thread calls unshare(), so that nothing else in the daemon moves. It sets what can be
- *        set only inside the namespaces, binds /proc/thread-self/ns/NAME to the pins, and ends.
+ * How:   a new thread calls unshare(), so that nothing else in the daemon moves. It sets what can
+ *        be set only inside the namespaces, binds /proc/thread-self/ns/NAME to the pins, and ends.
  *        The PID namespace needs a first process: the thread starts hawser-pause, which waits until
  *        its process ID is stored in the directory. If the daemon dies before, hawser-pause ends.
  */
@@ -225,8 +225,8 @@ int namespaces_set_sysctls(const char *netns, const struct pod_spec *spec,
 	return r < 0 ? sysctl_error(e) : 0;
 }
 
-/* The process ID in the file may meanwhile belong to another process: hawser-pause is recognized by its
- * PID namespace. */
+/* The process ID in the file may meanwhile belong to another process: hawser-pause is recognized by
+ * its PID namespace. */
 static int kill_pause(const char *dir, struct hw_err *e)
 {
 	autofree char *file = str_printf("%s/" PAUSE_FILE, dir);

@@ -51,8 +51,8 @@ static size_t list_position(const struct object_list *list, const char *id)
 	return low;
 }
 
-/* Publishes the list that follows the current one: with @next, or without the object if it is NULL. Takes
- * over the reference to @next. The caller holds the lock. */
+/* Publishes the list that follows the current one: with @next, or without the object if it is NULL.
+ * Takes over the reference to @next. The caller holds the lock. */
 static void replace_view(struct object_table *t, const char *id, const struct object_view *next)
 {
 	AUTO(shared_unref) const struct object_list *old = object_list(t);

@@ -2,11 +2,13 @@
 /*
  * pod/pause-watch.c - notice that a hawser-pause has ended
  *
- * What:  all processes of a PID namespace end with its first one, and no other can be started in it. So a pod
- *        whose hawser-pause ends is stopped, and a client sees that it must create another one. This happens,
- *        for example, if a process of a container sends SIGTERM to process 1.
- * How:   one thread waits for the descriptors of all hawser-pause. It only hands the pod to finish.c, which may
- *        block. An entry exists until the process ends, also if that is part of a stop.
+ * What:  all processes of a PID namespace end with its first one, and no other can be started in
+ *        it. So a pod whose hawser-pause ends is stopped, and a client sees that it must create
+ *        another one. This happens, for example, if a process of a container sends SIGTERM to
+ *        process 1.
+ * How:   one thread waits for the descriptors of all hawser-pause. It only hands the pod to
+ *        finish.c, which may block. An entry exists until the process ends, also if that is part of
+ *        a stop.
  */
 #include <errno.h>
 #include <sys/epoll.h>
@@ -37,7 +39,8 @@ struct entry {
 	int pidfd;
 };
 
-/* A child that was just forked may have a copy of the descriptor: then closing it does not end its events. */
+/* A child that was just forked may have a copy of the descriptor: then closing it does not end its
+ * events. */
 static void entry_free(struct pause_watch *w, struct entry *entry)
 {
 	epoll_ctl(w->epoll, EPOLL_CTL_DEL, entry->pidfd, NULL);
@@ -65,7 +68,8 @@ static void on_end(struct pause_watch *w, struct entry *entry)
 {
 	siginfo_t info;
 
-	/* it is our child, unless an earlier daemon has started it; a stop that has killed it may be faster */
+	/* it is our child, unless an earlier daemon has started it; a stop that has killed it may
+	 * be faster */
 	(void)waitid(P_PIDFD, (id_t)entry->pidfd, &info, WEXITED | WNOHANG | __WALL);
 	if (is_wanted(entry->pod))
 		finisher_add(&entry->pod->o, 0);

@@ -5,8 +5,8 @@
  * What:  CreateContainer, StartContainer, StopContainer, RemoveContainer, ListContainers,
  *        StreamContainers, ContainerStatus, UpdateContainerResources, ReopenContainerLog, ExecSync;
  *        ListContainerStats, which is empty so far.
- * Rules: stop and remove succeed if the container does not exist. A container that is being created is
- *        not listed.
+ * Rules: stop and remove succeed if the container does not exist. A container that is being created
+ *        is not listed.
  */
 #include <errno.h>
 #include <inttypes.h>

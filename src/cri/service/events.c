@@ -2,8 +2,8 @@
 /*
  * cri/service/events.c - GetContainerEvents of runtime.v1.RuntimeService
  *
- * Rules: the stream has no end. A client that reads too slowly gets RESOURCE_EXHAUSTED with the number of
- *        events that it has missed.
+ * Rules: the stream has no end. A client that reads too slowly gets RESOURCE_EXHAUSTED with the
+ *        number of events that it has missed.
  */
 #include <errno.h>
 #include <poll.h>

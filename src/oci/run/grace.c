@@ -2,9 +2,9 @@
 /*
  * oci/run/grace.c - wait early for the grace period that the first move between cgroups costs
  *
- * How:   the thread moves this process to the cgroup where it is. That changes nothing, but takes the
- *        kernel's lock for moves (cgroup_threadgroup_rwsem). Until a grace period after its release, the
- *        next writer gets that lock without waiting. Any hierarchy will do.
+ * How:   the thread moves this process to the cgroup where it is. That changes nothing, but takes
+ *        the kernel's lock for moves (cgroup_threadgroup_rwsem). Until a grace period after its
+ *        release, the next writer gets that lock without waiting. Any hierarchy will do.
  */
 #include "oci/run/grace.h"
 

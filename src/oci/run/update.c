@@ -2,12 +2,12 @@
 /*
  * oci/run/update.c - change the limits of a container: all of them, or none
  *
- * How:   crun writes one file of the cgroup after the other and stops at the first error. So the files
- *        that an update may change are read before it, and written back if it fails. Some limits
- *        depend on each other (memory on memory and swap, quota on period): what cannot be written yet
- *        is tried again after the others.
- * Not:   with the systemd driver, the properties of the unit are not restored. systemd writes them only
- *        when the unit is changed again.
+ * How:   crun writes one file of the cgroup after the other and stops at the first error. So the
+ *        files that an update may change are read before it, and written back if it fails. Some
+ *        limits depend on each other (memory on memory and swap, quota on period): what cannot be
+ *        written yet is tried again after the others.
+ * Not:   with the systemd driver, the properties of the unit are not restored. systemd writes them
+ *        only when the unit is changed again.
  */
 #include "oci/run/update.h"
 

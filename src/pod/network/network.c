@@ -249,8 +249,9 @@ static void run_done(struct run *run)
 
 AUTO_VALUE_DEFINE(run_done, struct run);
 
-/* The timeout is for all networks of a pod together, so that a client gets the error before it stops
- * waiting. Return: the deadline of one of @n networks that are left, if none may use the time of another */
+/* The timeout is for all networks of a pod together, so that a client gets the error before it
+ * stops waiting. Return: the deadline of one of @n networks that are left, if none may use the time
+ * of another */
 static int64_t share_time(int64_t deadline, size_t n)
 {
 	int64_t now = time_now();

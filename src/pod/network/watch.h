@@ -63,8 +63,8 @@ void network_watch_close(struct network_watch *w);
 
 /* May be called from any thread. Return: a new reference, to be dropped with shared_unref() */
 const struct network_view *network_watch_view(struct network_watch *w);
-/* May be called from any thread. @file: of @conf, for the message. Return: which plugin of @conf does not
- * exist, allocated; NULL: all exist */
+/* May be called from any thread. @file: of @conf, for the message. Return: which plugin of @conf
+ * does not exist, allocated; NULL: all exist */
 char *network_watch_find_missing(const struct network_watch *w, const struct hw_conf *conf,
 				 const char *file);
 

@@ -2,8 +2,8 @@
 /*
  * pod/spec/container-spec.h - what a client asks for when it creates a container
  *
- * Rules: as in pod/spec/spec.h: immutable and shared once it was checked; two requests are the same if their
- *        encoded texts are the same; error texts contain the names of the fields of CRI.
+ * Rules: as in pod/spec/spec.h: immutable and shared once it was checked; two requests are the same
+ *        if their encoded texts are the same; error texts contain the names of the fields of CRI.
  */
 #ifndef POD_SPEC_CONTAINER_SPEC_H
 #define POD_SPEC_CONTAINER_SPEC_H

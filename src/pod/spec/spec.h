@@ -88,8 +88,8 @@ extern const struct hw_field pod_namespace_fields[]; /* struct pod_namespaces */
 int pod_check_labels(const struct hw_map *labels, const struct hw_map *annotations,
 		     struct hw_err *e);
 
-/* Labels are not supported yet. One that is not empty is refused on every host: a client that sends it relies
- * on it. Return: 0 or -EINVAL */
+/* Labels are not supported yet. One that is not empty is refused on every host: a client that sends
+ * it relies on it. Return: 0 or -EINVAL */
 int pod_check_selinux(const struct pod_selinux *label, struct hw_err *e);
 
 /* Return: the value of an annotation; NULL if the pod does not have it */
