@@ -230,6 +230,20 @@ c_function() {
 	run -0 lint results
 }
 
+@test "lint: a new descriptor that is not checked is refused" {
+	c_function 's->fd = eventfd(0, 0);' 'return poll(s->fd, x < 0);'
+	refused results src/base/f.c:4 "fd: check the result of eventfd()"
+	c_file src/base/f.c 'void f(struct s *s)' '{' \
+		'	*s = (struct s){ .fd =' '		epoll_create1(0) };' '}' \
+		'bool g(int fd)' '{' '	return fd < 0;' '}'
+	refused results src/base/f.c:4 "fd: check the result of epoll_create1()"
+}
+
+@test "lint: a new descriptor that the function checks is accepted" {
+	c_function '*s = (struct s){ .fd = eventfd(0, 0), .other = x };' 'if (s->fd < 0)' '	return -1;'
+	run -0 lint results
+}
+
 @test "lint: a call that can fail in a declaration of a unit test is accepted" {
 	c_file src/base/test-f.c 'int main(void)' '{' '	int fd = open("x", 0);' '' '	assert(fd >= 0);' '}'
 	run -0 lint results

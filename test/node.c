@@ -108,8 +108,9 @@ static int node_open(struct node *n, bool containers, struct hw_err *e)
 	r = open_cni(n, e);
 	if (r < 0)
 		return r;
-	n->network = network_watch_new(&n->loop, &watch);
-	r = open_pods(n, e);
+	r = network_watch_new(&n->loop, &watch, &n->network, e);
+	if (r == 0)
+		r = open_pods(n, e);
 	if (r == 0)
 		r = plugin_server_wait(n->server, time_deadline(NODE_TIMEOUT_MS), e);
 	return r < 0 ? r : recover(n, e);

@@ -55,8 +55,8 @@
 #define FULL_LOG_NS                                                                                \
 	(10 * INT64_C(1000000000)) /* time between messages about too many connections */
 
-/* All parts are there before the first call is served, and do not change after that. Services borrow
- * those that they need. */
+/* All parts are there before the first call is served, and do not change after that. Services
+ * borrow those that they need. */
 struct daemon {
 	struct config_source source; /* for a reload */
 	struct slot config;	     /* struct config; only the loop's thread publishes */
@@ -140,7 +140,7 @@ static void reload_config(struct daemon *d)
 	AUTO(shared_unref) const struct config *old = slot_get(&d->config);
 	AUTO(shared_unref) struct config *next = NULL;
 	struct config_source source = d->source;
-	struct config *merged;
+	AUTO(shared_unref) struct config *merged = NULL;
 	enum log_level level;
 	struct hw_err e;
 
@@ -150,14 +150,17 @@ static void reload_config(struct daemon *d)
 		return;
 	}
 	merged = config_merge(old, next, log_ignored_key, NULL);
-	slot_publish(&d->config, &merged->shared);
+	/* Only if the list has changed: pinning may have to wait for the store. The next reload
+	 * compares with the published list, so this is pinned before it is published. */
+	if (!same_strings(&old->pinned_images, &merged->pinned_images) &&
+	    pin_images(d, merged, &e) < 0) {
+		log_error("reload failed, configuration unchanged: pin images: %s", e.msg);
+		return;
+	}
+	slot_publish(&d->config, shared_ref(merged));
 	if (log_level_parse(merged->log_level, &level))
 		log_set_level(level);
 	puller_set_config(d->puller, merged);
-	/* only if the list has changed: pinning may have to wait for the store */
-	if (!same_strings(&old->pinned_images, &merged->pinned_images) &&
-	    pin_images(d, merged, &e) < 0)
-		log_error("pin images: %s", e.msg);
 	log_event(LOG_INFO, "configuration reloaded", "file", merged->file, NULL);
 }
 
@@ -265,7 +268,8 @@ static int lock_state(struct daemon *d, const char *state, struct hw_err *e)
 	return r < 0 ? err_ctx(e, "state directory") : 0;
 }
 
-/* Deletes attachments that pods of an earlier daemon have left, in the networks that belong to us. */
+/* Deletes attachments that pods of an earlier daemon have left, in the networks that belong to
+ * us. */
 static void collect_attachments(struct daemon *d)
 {
 	AUTO(shared_unref) const struct config *c = slot_get(&d->config);
@@ -365,7 +369,7 @@ static int start_cni(struct daemon *d, const struct config *c, struct hw_err *e)
 	return hw_cni_new(&options, &d->cni, e);
 }
 
-static void start_network(struct daemon *d, const struct config *c)
+static int start_network(struct daemon *d, const struct config *c, struct hw_err *e)
 {
 	const struct network_watch_options options = {
 		.conf_dir = c->cni_conf_dir,
@@ -373,9 +377,12 @@ static void start_network(struct daemon *d, const struct config *c)
 		.built_in = c->default_network,
 		.exec = plugin_server_exec(d->plugins),
 	};
+	int r;
 
-	d->network = network_watch_new(&d->loop, &options);
-	render_saved_cidr(d);
+	r = network_watch_new(&d->loop, &options, &d->network, e);
+	if (r == 0)
+		render_saved_cidr(d);
+	return r;
 }
 
 static void probe_handlers(struct daemon *d, const struct config *c)
@@ -422,8 +429,8 @@ static int open_pods(struct daemon *d, const struct config *c, struct hw_err *e)
 	return pods_open(&options, &d->pods, e);
 }
 
-/* The pods of an earlier daemon are known before the first call is served. What it has left unfinished
- * is done in the background. */
+/* The pods of an earlier daemon are known before the first call is served. What it has left
+ * unfinished is done in the background. */
 static int start_pods(struct daemon *d, const struct config *c, struct hw_err *e)
 {
 	struct hw_err late;
@@ -444,7 +451,9 @@ static int start_pods(struct daemon *d, const struct config *c, struct hw_err *e
 	r = start_cni(d, c, e);
 	if (r < 0)
 		return r;
-	start_network(d, c);
+	r = start_network(d, c, e);
+	if (r < 0)
+		return r;
 	r = open_pods(d, c, e);
 	if (r < 0)
 		return r;
@@ -603,6 +612,9 @@ static int start_daemon(struct daemon *d, const struct config *c, struct hw_err 
 	n = notify_sockets(fds, e);
 	if (n < 0)
 		return n;
+	d->cancel_fd = eventfd(0, EFD_CLOEXEC);
+	if (d->cancel_fd < 0)
+		return err_set(e, -errno, "create an eventfd");
 	r = lock_state(d, c->state, e);
 	if (r < 0)
 		return r;
@@ -658,7 +670,7 @@ static void daemon_init(struct daemon *d, const struct config_source *source, st
 		.source = *source,
 		.started_at = time_real(),
 		.lock_fd = -1,
-		.cancel_fd = eventfd(0, EFD_CLOEXEC),
+		.cancel_fd = -1,
 		.metrics = metrics_new(),
 	};
 	slot_init(&d->config, &config->shared);

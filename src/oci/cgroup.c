@@ -58,12 +58,9 @@ static int read_value(const char *dir, const char *name, char **ret_value, struc
 int cgroup_write(const char *dir, const char *name, const char *value)
 {
 	autofree char *path = str_printf("%s/%s", dir, name);
-	autoclose int fd = -1;
+	struct hw_err ignored;
 
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	if (fd < 0 || write(fd, value, strlen(value)) < 0)
-		return -errno;
-	return 0;
+	return file_write_value(AT_FDCWD, path, value, &ignored);
 }
 
 /* "cpu io memory", or "" */
@@ -261,7 +258,7 @@ static int copy_cpuset(const char *parent, const char *dir, struct hw_err *e)
 	static const char *const files[] = { "cpuset.cpus", "cpuset.mems" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
-		autofree char *value = NULL;
+		autofree char *path = str_printf("%s/%s", dir, files[i]), *value = NULL;
 		int r;
 
 		r = read_value(dir, files[i], &value, e);
@@ -273,9 +270,9 @@ static int copy_cpuset(const char *parent, const char *dir, struct hw_err *e)
 		r = read_value(parent, files[i], &value, e);
 		if (r < 0)
 			return r;
-		r = cgroup_write(dir, files[i], value);
+		r = file_write_value(AT_FDCWD, path, value, e);
 		if (r < 0)
-			return err_set(e, r, "write %s to %s/%s", value, dir, files[i]);
+			return r;
 	}
 	return 0;
 }

@@ -12,7 +12,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -26,10 +25,10 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/os/namespace.h"
 #include "base/os/thread.h"
 #include "base/time.h"
 #include "oci/oom-score.h"
@@ -248,27 +247,6 @@ void pause_process_done(struct pause_process *process)
 
 /* ---- kill ------------------------------------------------------------------------------------ */
 
-int pause_ns_get(const char *path, struct pause_ns *ret_ns, struct hw_err *e)
-{
-	autoclose int fd = -1;
-	struct statfs fs;
-	struct stat st;
-
-	fd = open(path, O_PATH | O_CLOEXEC);
-	if (fd < 0) {
-		/* a process that has just ended has no namespaces */
-		if (errno == ENOENT || errno == ENOTDIR || errno == ESRCH || errno == EACCES)
-			return 0;
-		return err_set(e, -errno, "open namespace %s", path);
-	}
-	if (fstatfs(fd, &fs) < 0 || fstat(fd, &st) < 0)
-		return err_set(e, -errno, "read namespace %s", path);
-	if (fs.f_type != NSFS_MAGIC)
-		return 0;
-	*ret_ns = (struct pause_ns){ st.st_dev, st.st_ino };
-	return 1;
-}
-
 /* Waits for the end of the process, and reaps it if it is our child. */
 static int wait_for_end(int pidfd, pid_t pid, int64_t deadline, struct hw_err *e)
 {
@@ -286,11 +264,11 @@ static int wait_for_end(int pidfd, pid_t pid, int64_t deadline, struct hw_err *e
 	return 0;
 }
 
-int pause_open(pid_t pid, const struct pause_ns *ns, int *ret_pidfd, struct hw_err *e)
+int pause_open(pid_t pid, const struct namespace_id *ns, int *ret_pidfd, struct hw_err *e)
 {
 	autofree char *path = str_printf("/proc/%d/ns/pid", (int)pid);
 	autoclose int pidfd = -1;
-	struct pause_ns found;
+	struct namespace_id found;
 	int r;
 
 	pidfd = pidfd_open(pid, 0);
@@ -298,7 +276,7 @@ int pause_open(pid_t pid, const struct pause_ns *ns, int *ret_pidfd, struct hw_e
 		return 0;
 	if (pidfd < 0)
 		return err_set(e, -errno, "open process %d", (int)pid);
-	r = pause_ns_get(path, &found, e);
+	r = namespace_get(path, &found, e);
 	if (r <= 0)
 		return r;
 	if (found.dev != ns->dev || found.ino != ns->ino)
@@ -307,7 +285,7 @@ int pause_open(pid_t pid, const struct pause_ns *ns, int *ret_pidfd, struct hw_e
 	return 1;
 }
 
-int pause_kill(pid_t pid, const struct pause_ns *ns, int64_t deadline, struct hw_err *e)
+int pause_kill(pid_t pid, const struct namespace_id *ns, int64_t deadline, struct hw_err *e)
 {
 	autoclose int pidfd = -1;
 	int r;

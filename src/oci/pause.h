@@ -20,10 +20,11 @@
 
 /* What all pause processes of a daemon share; does not change. */
 struct pause_host;
+struct namespace_id;
 
 /* @program: the path of hawser-pause. Creates an empty mount namespace, in which the processes will
- * be; so they do not keep mounts of the host busy, and containers do not find the host's files through
- * /proc/1/root. */
+ * be; so they do not keep mounts of the host busy, and containers do not find the host's files
+ * through /proc/1/root. */
 int pause_host_new(const char *program, struct pause_host **ret_host, struct hw_err *e);
 void pause_host_free(struct pause_host *host); /* accepts NULL */
 AUTO_DEFINE(pause_host_free, struct pause_host);
@@ -35,7 +36,7 @@ struct pause_process {
 };
 
 /* Starts a process that is in the namespaces of the calling thread, except PID and mount. It is a
- * child of this process, without an exit signal: the one who waits for its end reaps it.
+ * child of this process, without an exit signal: the process that waits for it reaps it.
  * @cgroup_files: see cgroup_procs_files(); the process enters these cgroups some time after
  * pause_go(). */
 int pause_start(const struct pause_host *host, const struct hw_strings *cgroup_files,
@@ -46,23 +47,14 @@ int pause_go(struct pause_process *process, struct hw_err *e);
 void pause_process_done(struct pause_process *process);
 AUTO_VALUE_DEFINE(pause_process_done, struct pause_process);
 
-/* Identifies a namespace while it exists. */
-struct pause_ns {
-	dev_t dev;
-	ino_t ino;
-};
-/* @path: a namespace, such as /proc/PID/ns/pid or the file that pins it. Return: 1; 0 if the path does
- * not exist, or is not a namespace; or a negative errno */
-int pause_ns_get(const char *path, struct pause_ns *ret_ns, struct hw_err *e);
+/* Opens the process if it is in this PID namespace. Return: 1 with a pidfd, which is readable if
+ * the process has ended, but was not waited for; 0 if it does not exist; or a negative errno */
+int pause_open(pid_t pid, const struct namespace_id *ns, int *ret_pidfd, struct hw_err *e);
 
-/* Opens the process if it is in this PID namespace. Return: 1 with a pidfd, which is readable if the process
- * has ended, but was not waited for; 0 if it does not exist; or a negative errno */
-int pause_open(pid_t pid, const struct pause_ns *ns, int *ret_pidfd, struct hw_err *e);
-
-/* Kills the process if it is in this PID namespace, and waits for its end: then all processes of the
- * namespace have ended. A process with the same ID in another namespace is left alone. The process may
- * have been started by this or by an earlier daemon. Return: 0, also if it does not exist; -ETIMEDOUT;
- * or another negative errno */
-int pause_kill(pid_t pid, const struct pause_ns *ns, int64_t deadline, struct hw_err *e);
+/* Kills the process if it is in this PID namespace, and waits for its end: then all processes of
+ * the namespace have ended. A process with the same ID in another namespace is left alone. The
+ * process may have been started by this or by an earlier daemon. Return: 0, also if it does not
+ * exist; -ETIMEDOUT; or another negative errno */
+int pause_kill(pid_t pid, const struct namespace_id *ns, int64_t deadline, struct hw_err *e);
 
 #endif

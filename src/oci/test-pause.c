@@ -18,6 +18,7 @@
 #include <sys/syscall.h>
 
 #include "base/os/file.h"
+#include "base/os/namespace.h"
 #include "base/os/thread.h"
 
 /* ---- helpers --------------------------------------------------------------------------------- */
@@ -65,19 +66,19 @@ static struct pause_process start(const struct pause_host *host, const struct hw
 	return p;
 }
 
-static struct pause_ns ns_of(pid_t pid)
+static struct namespace_id ns_of(pid_t pid)
 {
 	autofree char *path = str_printf("/proc/%d/ns/pid", (int)pid);
-	struct pause_ns ns = { 0 };
+	struct namespace_id ns = { 0 };
 	struct hw_err e;
 
-	assert_int_equal(pause_ns_get(path, &ns, &e), 1);
+	assert_int_equal(namespace_get(path, &ns, &e), 1);
 	return ns;
 }
 
 static void stop(struct pause_process *p)
 {
-	struct pause_ns ns = ns_of(p->pid);
+	struct namespace_id ns = ns_of(p->pid);
 	struct hw_err e;
 
 	assert_ok(pause_kill(p->pid, &ns, time_deadline(TEST_MS), &e), &e);
@@ -151,7 +152,7 @@ static int count_entries(pid_t pid, const char *name)
 static void is_process_1(void **state)
 {
 	struct pause_process p = start(*state, NULL);
-	struct pause_ns own = ns_of(getpid()), ns = ns_of(p.pid);
+	struct namespace_id own = ns_of(getpid()), ns = ns_of(p.pid);
 	autofree char *ids = proc_line(p.pid, "status", "NSpid:\t");
 
 	assert_true(own.ino != ns.ino);
@@ -213,7 +214,7 @@ static void ends_on_signals(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
 		struct pause_process p = start(*state, NULL);
-		struct pause_ns ns = ns_of(p.pid);
+		struct namespace_id ns = ns_of(p.pid);
 		struct hw_err e;
 
 		wait_until_confined(p.pid);
@@ -386,7 +387,7 @@ static void oom_score_is_low(void **state)
 static void another_namespace_is_left_alone(void **state)
 {
 	struct pause_process p = start(*state, NULL);
-	struct pause_ns own = ns_of(getpid());
+	struct namespace_id own = ns_of(getpid());
 	struct hw_err e;
 
 	assert_ok(pause_kill(p.pid, &own, time_deadline(TEST_MS), &e), &e);
@@ -397,7 +398,7 @@ static void another_namespace_is_left_alone(void **state)
 static void missing_process(void **state)
 {
 	struct pause_process p = start(*state, NULL);
-	struct pause_ns ns = ns_of(p.pid);
+	struct namespace_id ns = ns_of(p.pid);
 	struct hw_err e;
 
 	assert_ok(pause_kill(p.pid, &ns, time_deadline(TEST_MS), &e), &e);
@@ -409,7 +410,7 @@ static void missing_process(void **state)
 static void orphan_is_killed(void **state)
 {
 	struct pause_process p = { .pidfd = -1, .go = -1 };
-	struct pause_ns ns;
+	struct namespace_id ns;
 	int answer[2], status;
 	struct hw_err e;
 	pid_t daemon;
@@ -436,18 +437,6 @@ static void orphan_is_killed(void **state)
 	pause_process_done(&p);
 	close(answer[0]);
 	close(answer[1]);
-}
-
-static void namespaces_and_other_files(void **state)
-{
-	struct pause_ns ns;
-	struct hw_err e;
-
-	(void)state;
-	assert_int_equal(pause_ns_get("/proc/self/ns/net", &ns, &e), 1);
-	assert_int_equal(pause_ns_get("/proc/self/ns/none", &ns, &e), 0);
-	assert_int_equal(pause_ns_get("/proc/self/status", &ns, &e), 0);
-	assert_int_equal(pause_ns_get("/etc/passwd", &ns, &e), 0);
 }
 
 static void *start_and_stop(void *arg)
@@ -500,7 +489,6 @@ int main(void)
 			   another_namespace_is_left_alone),
 		PAUSE_TEST("pause: killing it twice succeeds", missing_process),
 		PAUSE_TEST("pause: the process of an earlier daemon is killed", orphan_is_killed),
-		PAUSE_TEST("pause: only namespaces have an identity", namespaces_and_other_files),
 		PAUSE_TEST("pause: several threads start and kill processes", several_threads),
 	};
 

@@ -2,8 +2,8 @@
 /*
  * pod/container-config.c - config.json: what a client and an image ask for, as an OCI configuration
  *
- * How:   one function for each concern of oci/spec. What cannot be honoured is refused with the name of its
- *        field.
+ * How:   one function for each concern of oci/spec. What cannot be honoured is refused with the
+ *        name of its field.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -222,6 +222,8 @@ static int set_mounts(struct oci_spec *s, const struct container *c,
 	for (size_t i = 0; i < n; i++) {
 		if (!str_empty(from[i].image))
 			return err_text(e, -EINVAL, "mounts[%zu].image is not supported yet", i);
+		/* a kubelet sends it on every host; without SELinux there are no labels to
+		 * change */
 		if (from[i].selinux_relabel && access("/sys/fs/selinux/enforce", F_OK) == 0)
 			return err_text(e, -EINVAL,
 					"mounts[%zu].selinux_relabel is not supported yet", i);
@@ -278,9 +280,6 @@ static int set_security(struct oci_spec *s, const struct container *c, struct hw
 			  "container", c->o.id, NULL);
 	if (security->has_apparmor && security->apparmor.type == PROFILE_LOCALHOST)
 		to.apparmor = security->apparmor.ref;
-	if (!str_empty(security->selinux_user) || !str_empty(security->selinux_role) ||
-	    !str_empty(security->selinux_type) || !str_empty(security->selinux_level))
-		return err_text(e, -EINVAL, SECURITY "selinux_options is not supported yet");
 	return spec_set_security(s, &to, e);
 }
 

@@ -5,56 +5,44 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/json/field.h"
 #include "base/json/value.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "pod/container.h"
 
-/* ---- lists of numbers and strings, as JSON -------------------------------------------- */
+/* ---- columns that contain a list, as JSON --------------------------------------------- */
 
-static char *encode_strings(const struct hw_strings *list)
+/* Tables with one key: the column contains only its value. */
+static const struct hw_field layers_field[] = {
+	{ "layers", HW_STRINGS, HW_AT(struct container, layers), .flags = HW_ALWAYS },
+	{ 0 },
+};
+
+static const struct hw_field groups_field[] = {
+	{ "groups", HW_UINT32S, HW_AT(struct container, groups), .flags = HW_ALWAYS },
+	{ 0 },
+};
+
+static char *encode_list(const struct hw_field *table, const struct container *c)
 {
-	AUTO(value_free) struct value *array = value_new_array();
+	AUTO(value_free) struct value *object = field_encode(table, c);
 
-	for (size_t i = 0; i < list->n; i++)
-		value_append(array, value_new_string(list->v[i]));
-	return value_format(array, 0);
+	return value_format(value_get(object, table->name), 0);
 }
 
-static int decode_strings(const char *json, struct hw_strings *ret, struct hw_err *e)
+static int decode_list(const struct hw_field *table, const char *list, struct container *c,
+		       struct hw_err *e)
 {
-	AUTO(value_free) struct value *array = NULL;
+	AUTO(value_free) struct value *object = value_new_object();
+	struct value *parsed;
 	int r;
 
-	r = value_parse(json, strlen(json), &array, e);
-	for (size_t i = 0; r == 0 && i < value_count(array); i++)
-		strings_add(ret, str_or(value_string(value_at(array, i)), ""));
-	return r;
-}
-
-static char *encode_groups(const struct hw_list *groups)
-{
-	AUTO(value_free) struct value *array = value_new_array();
-
-	for (size_t i = 0; i < groups->n; i++)
-		value_append(array, value_new_int(((const uint32_t *)groups->v)[i]));
-	return value_format(array, 0);
-}
-
-static int decode_groups(const char *json, struct hw_list *ret, struct hw_err *e)
-{
-	AUTO(value_free) struct value *array = NULL;
-	uint32_t *groups;
-	int r;
-
-	r = value_parse(json, strlen(json), &array, e);
+	r = value_parse(list, strlen(list), &parsed, e);
 	if (r < 0)
 		return r;
-	groups = mem_new((value_count(array) + 1) * sizeof(*groups));
-	*ret = (struct hw_list){ groups, value_count(array) };
-	for (size_t i = 0; i < ret->n; i++)
-		groups[i] = (uint32_t)value_int(value_at(array, i));
-	return 0;
+	value_set(object, table->name, parsed);
+	return field_decode(table, object, c, e);
 }
 
 /* ---- reading -------------------------------------------------------------------------- */
@@ -122,8 +110,8 @@ static int fill(struct container *c, struct db_query *q, struct hw_err *e)
 	shared_unref(take_ptr(c->limits));
 	r = container_limits_decode(db_text(q, COLUMN_LIMITS), &c->limits, e);
 	if (r == 0)
-		r = decode_strings(db_text(q, COLUMN_LAYERS), &c->layers, e);
-	return r < 0 ? r : decode_groups(db_text(q, COLUMN_GROUPS), &c->groups, e);
+		r = decode_list(layers_field, db_text(q, COLUMN_LAYERS), c, e);
+	return r < 0 ? r : decode_list(groups_field, db_text(q, COLUMN_GROUPS), c, e);
 }
 
 /* Return: 0 with a container; or a negative errno */
@@ -182,7 +170,8 @@ int container_state_load(struct pods *p, struct hw_err *e)
 
 int container_state_insert(struct container *c, struct hw_err *e)
 {
-	autofree char *layers = encode_strings(&c->layers), *groups = encode_groups(&c->groups);
+	autofree char *layers = encode_list(layers_field, c);
+	autofree char *groups = encode_list(groups_field, c);
 	struct pods *p = c->pods;
 	int r;
 
@@ -209,7 +198,7 @@ static int update_row(struct container *c, struct hw_err *e)
 
 	if (!c->spec) /* lost: it has no row, or one that cannot be read */
 		return 0;
-	groups = encode_groups(&c->groups);
+	groups = encode_list(groups_field, c);
 	return db_run(
 		c->pods->db,
 		"UPDATE containers SET state = ?, started_at = ?, finished_at = ?,"

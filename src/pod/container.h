@@ -51,7 +51,7 @@ struct process {
 /* ---- containers.c ------------------------------------------------------------------- */
 struct container *container_new(struct pods *p, const char *id, struct pod *pod,
 				const struct container_spec *spec);
-/* The caller holds write_lock, or is the only one who knows the container. */
+/* The caller holds write_lock, or no other thread has a reference. */
 void container_publish(struct container *c);
 char *container_dir(const struct pods *p, const char *id);    /* the bundle */
 char *container_rootfs(const struct pods *p, const char *id); /* mount of the root file system */

@@ -94,7 +94,7 @@ struct container_status {
 	int exit_code;			 /* 128 + N if it was killed by signal N */
 	bool oom;			 /* the kernel killed a process of it for lack of memory */
 	const char *reason;		 /* why it has ended: a word for programs, a constant; "" */
-	char *message;			 /* the same for people; "" */
+	char *message;			 /* why it has ended: a sentence for users; "" */
 };
 
 /* Immutable. */

@@ -12,8 +12,8 @@
 
 #include "base/list.h"
 
-/* Each of 500 containers can be created, started, stopped and deleted twice before a reader has read
- * anything. */
+/* Each of 500 containers can be created, started, stopped and deleted twice before a reader has
+ * read anything. */
 #define RING 4096
 
 struct events {
@@ -72,17 +72,23 @@ void events_add(struct events *events, struct event *event)
 	shared_unref(old);
 }
 
-struct event_reader *event_reader_new(struct events *events)
+int event_reader_new(struct events *events, struct event_reader **ret_reader, struct hw_err *e)
 {
-	struct event_reader *r = mem_new(sizeof(*r));
+	struct event_reader *r;
+	int fd;
 
+	fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (fd < 0)
+		return err_set(e, -errno, "read events: create an eventfd");
+	r = mem_new(sizeof(*r));
 	r->events = events;
-	r->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	r->fd = fd;
 	pthread_mutex_lock(&events->lock);
 	r->cursor = events->next;
 	list_append(&events->readers, &r->link);
 	pthread_mutex_unlock(&events->lock);
-	return r;
+	*ret_reader = r;
+	return 0;
 }
 
 void event_reader_free(struct event_reader *r)

@@ -2,11 +2,11 @@
 /*
  * pod/events.h - what happens to pods and containers, in order
  *
- * What:  a numbered ring of events, and readers with a cursor each. A pod is treated like a container:
- *        its events have its own ID.
- * Rules: events are in the order of the commits to the database. A writer never waits for a reader. A
- *        reader that falls behind by the size of the ring gets -EOVERFLOW, once, instead of a stream with
- *        gaps: it lists everything again.
+ * What:  a numbered ring of events, and readers with a cursor each. A pod is treated like a
+ *        container: its events have its own ID.
+ * Rules: events are in the order of the commits to the database. A writer never waits for a reader.
+ *        A reader that falls behind by the size of the ring gets -EOVERFLOW, once, instead of a
+ *        stream with gaps: it lists everything again.
  */
 #ifndef POD_EVENTS_H
 #define POD_EVENTS_H
@@ -46,12 +46,12 @@ bool events_wanted(struct events *events);
 void events_add(struct events *events, struct event *event);
 
 /* A reader gets the events from now on. */
-struct event_reader *event_reader_new(struct events *events);
+int event_reader_new(struct events *events, struct event_reader **ret_reader, struct hw_err *e);
 void event_reader_free(struct event_reader *r); /* NULL is allowed */
 /* Becomes readable when there may be an event. */
 int event_reader_fd(const struct event_reader *r);
-/* Return: 1 with a reference to the next event; 0 if it has not happened yet; -EOVERFLOW if events were lost,
- * with their number in the message */
+/* Return: 1 with a reference to the next event; 0 if it has not happened yet; -EOVERFLOW if events
+ * were lost, with their number in the message */
 int event_reader_next(struct event_reader *r, const struct event **ret_event, struct hw_err *e);
 
 AUTO_DEFINE(event_reader_free, struct event_reader);

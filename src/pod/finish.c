@@ -17,16 +17,16 @@
 #include "base/time.h"
 #include "pod/container.h"
 
-#define THREADS	      8
-#define DETACHING_MAX 6 /* threads that run plugins */
-#define DELAY_MIN_MS  1000
-#define DELAY_MAX_MS  60000
-#define DEL_MIN_MS    10000 /* timeout of the plugins of a pod; it grows up to DELAY_MAX_MS */
-#define BUSY_MS	      1000  /* how long a thread waits for another operation on the object */
+#define THREADS	     8
+#define PLUGINS_MAX  6 /* threads that run plugins */
+#define DELAY_MIN_MS 1000
+#define DELAY_MAX_MS 60000
+#define DEL_MIN_MS   10000 /* timeout of the plugins of a pod; it grows up to DELAY_MAX_MS */
+#define BUSY_MS	     1000  /* how long a thread waits for another operation on the object */
 
 /* ---- one object --------------------------------------------------------------------- */
 
-/* A plugin that needs long gets the time after some failures. */
+/* The timeout grows with each failure, for plugins that are slow. */
 static int64_t del_deadline(struct object *o)
 {
 	struct finisher *f = &o->table->pods->finisher;
@@ -106,35 +106,35 @@ static int finish(struct object *o, struct hw_err *e)
 /* ---- threads ------------------------------------------------------------------------ */
 
 /* Whether finish() will run plugins. */
-static bool is_detached(struct object *o)
+static bool runs_plugins(struct object *o)
 {
 	const struct pod_view *view;
-	bool detached;
+	bool runs;
 
 	if (o->table != &o->table->pods->pods)
 		return false;
 	pthread_mutex_lock(&o->table->lock);
 	view = (const void *)o->view;
-	detached = view->state == POD_STOPPING || view->state == POD_REMOVING;
+	runs = view->state == POD_STOPPING || view->state == POD_REMOVING;
 	pthread_mutex_unlock(&o->table->lock);
-	return detached;
+	return runs;
 }
 
 /* Return: the next object that a thread may finish; NULL: none */
 static struct object *find_first(const struct finisher *f)
 {
-	bool full = f->n_detaching >= DETACHING_MAX;
+	bool full = f->n_plugins >= PLUGINS_MAX;
 	struct object *first = NULL;
 
 	list_for_each(struct object, o, &f->objects, finish_link)
-		if ((!first || o->finish_at < first->finish_at) && !(full && is_detached(o)))
+		if ((!first || o->finish_at < first->finish_at) && !(full && runs_plugins(o)))
 			first = o;
 	return first;
 }
 
-/* @ret_detaches: whether it runs plugins; end_object() must be called. Return: the next object to finish, with a
- * reference; NULL: the threads are to stop */
-static struct object *wait_for_object(struct finisher *f, bool *ret_detaches)
+/* @ret_plugins: whether finish() will run plugins; end_object() must be called. Return: the next
+ * object to finish, with a reference; NULL: the threads must stop */
+static struct object *wait_for_object(struct finisher *f, bool *ret_plugins)
 {
 	struct object *o = NULL;
 
@@ -143,29 +143,22 @@ static struct object *wait_for_object(struct finisher *f, bool *ret_detaches)
 		o = find_first(f);
 		if (o && time_has_passed(o->finish_at))
 			break;
-		if (o) {
-			struct timespec until = { .tv_sec = o->finish_at / 1000000000,
-						  .tv_nsec = o->finish_at % 1000000000 };
-
-			pthread_cond_timedwait(&f->changed, &f->lock, &until);
-		} else {
-			pthread_cond_wait(&f->changed, &f->lock);
-		}
+		cond_wait_until(&f->changed, &f->lock, o ? o->finish_at : TIME_NEVER);
 		o = NULL;
 	}
 	if (o) {
 		list_remove(&o->finish_link);
-		*ret_detaches = is_detached(o);
-		f->n_detaching += *ret_detaches;
+		*ret_plugins = runs_plugins(o);
+		f->n_plugins += *ret_plugins;
 	}
 	pthread_mutex_unlock(&f->lock);
 	return o;
 }
 
-static void end_object(struct finisher *f, bool detached)
+static void end_object(struct finisher *f, bool plugins)
 {
 	pthread_mutex_lock(&f->lock);
-	f->n_detaching -= detached;
+	f->n_plugins -= plugins;
 	pthread_mutex_unlock(&f->lock);
 }
 
@@ -176,15 +169,15 @@ static void *finisher_thread(void *arg)
 
 	for (;;) {
 		AUTO(shared_unref) struct object *o = NULL;
-		bool detaches;
+		bool plugins;
 
-		o = wait_for_object(f, &detaches);
+		o = wait_for_object(f, &plugins);
 		if (!o)
 			return NULL;
 		if (finish(o, &e) < 0 && e.code != -ECANCELED)
 			log_event(LOG_WARN, "not cleaned up, trying again later", "id", o->id,
 				  "error", e.msg, NULL);
-		end_object(f, detaches);
+		end_object(f, plugins);
 	}
 }
 
@@ -207,17 +200,15 @@ static void start_threads(struct finisher *f)
 
 /* ---- interface ---------------------------------------------------------------------- */
 
-void finisher_init(struct finisher *f)
+int finisher_init(struct finisher *f, struct hw_err *e)
 {
-	pthread_condattr_t attr;
-
-	*f = (struct finisher){ .lock = PTHREAD_MUTEX_INITIALIZER,
-				.cancel_fd = eventfd(0, EFD_CLOEXEC) };
+	*f = (struct finisher){ .lock = PTHREAD_MUTEX_INITIALIZER };
 	list_init(&f->objects);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&f->changed, &attr);
-	pthread_condattr_destroy(&attr);
+	cond_init(&f->changed);
+	f->cancel_fd = eventfd(0, EFD_CLOEXEC);
+	if (f->cancel_fd < 0)
+		return err_set(e, -errno, "clean up pods: create an eventfd");
+	return 0;
 }
 
 /* The caller holds the lock; the object is not in the list. */

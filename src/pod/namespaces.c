@@ -2,8 +2,8 @@
 /*
  * pod/namespaces.c - the namespaces of a pod
  *
- * How:   a new thread calls unshare(), so that nothing else in the daemon moves. It sets what can be
- *        set only inside the namespaces, binds /proc/thread-self/ns/NAME to the pins, and ends.
+ * How:   a new thread calls unshare(), so that nothing else in the daemon moves. It sets what can
+ *        be set only inside the namespaces, binds /proc/thread-self/ns/NAME to the pins, and ends.
  *        The PID namespace needs a first process: the thread starts hawser-pause, which waits until
  *        its process ID is stored in the directory. If the daemon dies before, hawser-pause ends.
  */
@@ -21,6 +21,7 @@
 
 #include "base/os/file.h"
 #include "base/os/mount.h"
+#include "base/os/namespace.h"
 #include "base/os/netns.h"
 #include "base/os/thread.h"
 #include "base/str.h"
@@ -224,14 +225,14 @@ int namespaces_set_sysctls(const char *netns, const struct pod_spec *spec,
 	return r < 0 ? sysctl_error(e) : 0;
 }
 
-/* The process ID in the file may meanwhile belong to another process: hawser-pause is recognized by its
- * PID namespace. */
+/* The process ID in the file may meanwhile belong to another process: hawser-pause is recognized by
+ * its PID namespace. */
 static int kill_pause(const char *dir, struct hw_err *e)
 {
 	autofree char *file = str_printf("%s/" PAUSE_FILE, dir);
 	autofree char *ns = str_printf("%s/pid", dir);
 	AUTO(buf_done) struct buf text = { 0 };
-	struct pause_ns id;
+	struct namespace_id id;
 	long long pid;
 	int r;
 
@@ -241,7 +242,7 @@ static int kill_pause(const char *dir, struct hw_err *e)
 	text.data[strcspn(text.data, "\n")] = '\0';
 	if (!str_to_int64(text.data, 1, INT32_MAX, &pid))
 		return 0;
-	r = pause_ns_get(ns, &id, e);
+	r = namespace_get(ns, &id, e);
 	return r <= 0 ? r : pause_kill((pid_t)pid, &id, time_deadline(PAUSE_END_MS), e);
 }
 

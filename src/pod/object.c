@@ -9,10 +9,10 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/os/thread.h"
 #include "base/str.h"
 
 /* ---- lists -------------------------------------------------------------------------- */
@@ -51,8 +51,8 @@ static size_t list_position(const struct object_list *list, const char *id)
 	return low;
 }
 
-/* Publishes the list that follows the current one: with @next, or without the object if it is NULL. Takes
- * over the reference to @next. The caller holds the lock. */
+/* Publishes the list that follows the current one: with @next, or without the object if it is NULL.
+ * Takes over the reference to @next. The caller holds the lock. */
 static void replace_view(struct object_table *t, const char *id, const struct object_view *next)
 {
 	AUTO(shared_unref) const struct object_list *old = object_list(t);
@@ -195,18 +195,13 @@ bool object_is_id(const char *text)
 void object_init(struct object *o, struct object_table *t, const char *id, char *name,
 		 void (*free)(void *object))
 {
-	pthread_condattr_t attr;
-
 	shared_init(&o->shared, free);
 	o->table = t;
 	snprintf(o->id, sizeof(o->id), "%s", id);
 	o->name = name;
 	o->cancel_fd = -1;
 	list_init(&o->finish_link);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&o->changed, &attr);
-	pthread_condattr_destroy(&attr);
+	cond_init(&o->changed);
 }
 
 void object_done(struct object *o)
@@ -222,10 +217,7 @@ void object_done(struct object *o)
 
 bool object_wait(struct object *o, int64_t deadline)
 {
-	struct timespec until = { .tv_sec = deadline / 1000000000,
-				  .tv_nsec = deadline % 1000000000 };
-
-	return pthread_cond_timedwait(&o->changed, &o->table->lock, &until) == 0;
+	return cond_wait_until(&o->changed, &o->table->lock, deadline);
 }
 
 int object_begin(struct object *o, int64_t deadline, struct hw_err *e)

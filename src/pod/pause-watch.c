@@ -2,11 +2,13 @@
 /*
  * pod/pause-watch.c - notice that a hawser-pause has ended
  *
- * What:  all processes of a PID namespace end with its first one, and no other can be started in it. So a pod
- *        whose hawser-pause ends is stopped, and a client sees that it must create another one. This happens,
- *        for example, if a process of a container sends SIGTERM to process 1.
- * How:   one thread waits for the descriptors of all hawser-pause. It only hands the pod to finish.c, which may
- *        block. An entry exists until the process ends, also if that is part of a stop.
+ * What:  all processes of a PID namespace end with its first one, and no other can be started in
+ *        it. So a pod whose hawser-pause ends is stopped, and a client sees that it must create
+ *        another one. This happens, for example, if a process of a container sends SIGTERM to
+ *        process 1.
+ * How:   one thread waits for the descriptors of all hawser-pause. It only hands the pod to
+ *        finish.c, which may block. An entry exists until the process ends, also if that is part of
+ *        a stop.
  */
 #include <errno.h>
 #include <sys/epoll.h>
@@ -15,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/os/namespace.h"
 #include "base/os/thread.h"
 #include "oci/pause.h"
 #include "pod/pod.h"
@@ -36,7 +39,8 @@ struct entry {
 	int pidfd;
 };
 
-/* A child that was just forked may have a copy of the descriptor: then closing it does not end its events. */
+/* A child that was just forked may have a copy of the descriptor: then closing it does not end its
+ * events. */
 static void entry_free(struct pause_watch *w, struct entry *entry)
 {
 	epoll_ctl(w->epoll, EPOLL_CTL_DEL, entry->pidfd, NULL);
@@ -64,7 +68,8 @@ static void on_end(struct pause_watch *w, struct entry *entry)
 {
 	siginfo_t info;
 
-	/* it is our child, unless an earlier daemon has started it; a stop that has killed it may be faster */
+	/* it is our child, unless an earlier daemon has started it; a stop that has killed it may
+	 * be faster */
 	(void)waitid(P_PIDFD, (id_t)entry->pidfd, &info, WEXITED | WNOHANG | __WALL);
 	if (is_wanted(entry->pod))
 		finisher_add(&entry->pod->o, 0);
@@ -103,12 +108,12 @@ int pause_watch_add(struct pod *pod, struct hw_err *e)
 	autofree char *pin = pod_path(pod->pods, pod->o.id, "pid");
 	struct pause_watch *w = pod->pods->pause_watch;
 	struct entry *entry;
-	struct pause_ns ns;
+	struct namespace_id ns;
 	int r, fd = -1;
 
 	if (pod->pid == 0)
 		return 0;
-	r = pause_ns_get(pin, &ns, e);
+	r = namespace_get(pin, &ns, e);
 	if (r > 0)
 		r = pause_open(pod->pid, &ns, &fd, e);
 	if (r == 0)

@@ -45,7 +45,7 @@ struct finisher {
 	struct list objects; /* struct object, each with a reference */
 	pthread_t *threads;
 	size_t n_threads;
-	unsigned n_detaching; /* threads that run plugins */
+	unsigned n_plugins; /* threads that run plugins */
 	bool stopping;
 	int cancel_fd; /* eventfd: ends the plugins that the threads run */
 };
@@ -109,7 +109,8 @@ int pod_stop(struct pod *pod, unsigned flags, int64_t deadline, struct hw_err *e
 int pod_remove(struct pod *pod, unsigned flags, int64_t deadline, struct hw_err *e);
 
 /* ---- finish.c ----------------------------------------------------------------------- */
-void finisher_init(struct finisher *f);
+/* finisher_done() is called also if this fails. */
+int finisher_init(struct finisher *f, struct hw_err *e);
 /* Ends the plugins that the threads run, and stops the threads. The pods stay as they are: the next process
  * finishes them. */
 void finisher_done(struct finisher *f);

@@ -195,10 +195,10 @@ int pods_open(const struct pods_options *options, struct pods **ret_pods, struct
 	object_table_init(&p->pods, p);
 	object_table_init(&p->containers, p);
 	p->events = events_new();
-	finisher_init(&p->finisher);
 	p->runtime_root = str_printf("%s/crun", p->state);
-	/* without it, no pod can be told from one of an earlier boot */
-	r = str_empty(p->boot) ? err_text(e, -EIO, "the boot ID cannot be read") : 0;
+	r = finisher_init(&p->finisher, e);
+	if (r == 0 && str_empty(p->boot)) /* no pod can be told from one of an earlier boot */
+		r = err_text(e, -EIO, "the boot ID cannot be read");
 	if (r == 0)
 		r = make_directories(p, e);
 	if (r == 0)

@@ -13,6 +13,7 @@
 
 #include "base/log.h"
 #include "base/os/file.h"
+#include "base/os/namespace.h"
 #include "base/str.h"
 #include "base/time.h"
 #include "oci/pause.h"
@@ -118,9 +119,9 @@ int pods_sweep(struct pods *p, struct hw_err *e)
 /* Return: 1 if @path is a namespace; 0 if not; or a negative errno */
 static int check_pin(const char *path, struct hw_err *e)
 {
-	struct pause_ns ns;
+	struct namespace_id ns;
 
-	return pause_ns_get(path, &ns, e);
+	return namespace_get(path, &ns, e);
 }
 
 /* A process that has ended still has its PID namespace until its parent has waited for it.
@@ -128,10 +129,10 @@ static int check_pin(const char *path, struct hw_err *e)
 static int check_pause(const char *path, int pid, struct hw_err *e)
 {
 	autoclose int pidfd = -1;
-	struct pause_ns ns;
+	struct namespace_id ns;
 	int r;
 
-	r = pause_ns_get(path, &ns, e);
+	r = namespace_get(path, &ns, e);
 	if (r > 0)
 		r = pause_open(pid, &ns, &pidfd, e);
 	if (r <= 0)

@@ -12,7 +12,7 @@
 
 #include "base/log.h"
 #include "base/os/file.h"
-#include "base/os/netns.h"
+#include "base/os/namespace.h"
 #include "base/os/remove-tree.h"
 #include "base/str.h"
 #include "base/time.h"
@@ -34,7 +34,7 @@ static int detach_networks(struct pod *pod, unsigned flags, int64_t deadline, st
 	struct network_pod n = {
 		.id = pod->o.id,
 		.spec = pod->spec,
-		.netns = netns_is_pin(netns) ? netns : "",
+		.netns = namespace_exists(netns) ? netns : "",
 		.cancel_fd = flags & POD_BACKGROUND ? pod->pods->finisher.cancel_fd : -1,
 		.deadline = deadline,
 	};
@@ -42,7 +42,7 @@ static int detach_networks(struct pod *pod, unsigned flags, int64_t deadline, st
 	return network_detach(pod->pods->options.cni, &n, pod->network, e);
 }
 
-/* A pod without a row: its attachments are in the cache of libcni, if anywhere. */
+/* A pod without a row: only the cache of libcni may still contain its attachments. */
 static int detach_lost(struct pod *pod, int64_t deadline, struct hw_err *e)
 {
 	return network_detach_cached(pod->pods->options.cni, pod->o.id, deadline, e);

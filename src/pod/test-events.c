@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -35,6 +36,15 @@ static void add(struct events *events, int64_t time)
 	event->time = time;
 	alive++;
 	events_add(events, event);
+}
+
+static struct event_reader *new_reader(struct events *events)
+{
+	struct event_reader *r = NULL;
+	struct hw_err e = { 0 };
+
+	assert_int_equal(event_reader_new(events, &r, &e), 0);
+	return r;
 }
 
 static bool is_readable(const struct event_reader *r)
@@ -70,11 +80,11 @@ static void order(void **state)
 	(void)state;
 	assert_false(events_wanted(events));
 	add(events, 1);
-	first = event_reader_new(events);
+	first = new_reader(events);
 	assert_true(events_wanted(events));
 	assert_end(first); /* the event before the reader */
 	add(events, 2);
-	second = event_reader_new(events);
+	second = new_reader(events);
 	add(events, 3);
 	assert_true(is_readable(first));
 	assert_next(first, 2);
@@ -91,7 +101,7 @@ static void order(void **state)
 static void overflow(void **state)
 {
 	struct events *events = events_new();
-	struct event_reader *slow = event_reader_new(events), *quick = event_reader_new(events);
+	struct event_reader *slow = new_reader(events), *quick = new_reader(events);
 	const struct event *event;
 	struct hw_err e = { 0 };
 
@@ -118,12 +128,33 @@ static void overflow(void **state)
 	assert_int_equal(alive, 0);
 }
 
+static void no_descriptor(void **state)
+{
+	struct events *events = events_new();
+	struct event_reader *r = NULL;
+	struct rlimit before, none;
+	struct hw_err e = { 0 };
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = (struct rlimit){ 0, before.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	assert_int_equal(event_reader_new(events, &r, &e), -EMFILE);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_null(r);
+	assert_string_equal(e.msg, "read events: create an eventfd: Too many open files");
+	assert_false(events_wanted(events));
+	events_free(events);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		{ "events: each reader gets all later events, in order", order, NULL, NULL, NULL },
 		{ "events: only a reader that falls behind is told so", overflow, NULL, NULL,
 		  NULL },
+		{ "events: a reader for which no descriptor is left is an error", no_descriptor,
+		  NULL, NULL, NULL },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,10 +14,10 @@
 #include <assert.h>
 #include <errno.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/os/thread.h"
 #include "base/str.h"
 #include "base/time.h"
 
@@ -29,7 +29,6 @@
 struct rpc_call *rpc_call_new(struct rpc_calls *calls, const struct rpc_method *method, void *ctx)
 {
 	struct rpc_call *call = mem_new(sizeof(*call));
-	pthread_condattr_t attr;
 
 	call->calls = calls;
 	call->method = method;
@@ -43,10 +42,7 @@ struct rpc_call *rpc_call_new(struct rpc_calls *calls, const struct rpc_method *
 	list_init(&call->in);
 	list_init(&call->out);
 	pthread_mutex_init(&call->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&call->changed, &attr);
-	pthread_condattr_destroy(&attr);
+	cond_init(&call->changed);
 	return call;
 }
 
@@ -203,12 +199,9 @@ static int cancelled_error(const struct rpc_call *call, struct hw_err *e)
 /* Waits for a change, with the lock held. */
 static int wait_change(struct rpc_call *call, int64_t until, struct hw_err *e)
 {
-	struct timespec at = { .tv_sec = until / 1000000000, .tv_nsec = until % 1000000000 };
-
 	if (call->cancelled)
 		return cancelled_error(call, e);
-	if (pthread_cond_timedwait(&call->changed, &call->lock, &at) == ETIMEDOUT &&
-	    !call->cancelled)
+	if (!cond_wait_until(&call->changed, &call->lock, until) && !call->cancelled)
 		return status_set(e, STATUS_DEADLINE_EXCEEDED, "client stalled for %d s",
 				  call->calls->stall_ms / 1000);
 	return 0;

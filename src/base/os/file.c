@@ -124,6 +124,18 @@ int file_write_fd(int fd, const void *data, size_t len, struct hw_err *e)
 	return 0;
 }
 
+int file_write_value(int dir, const char *path, const char *value, struct hw_err *e)
+{
+	autoclose int fd = -1;
+
+	fd = openat(dir, path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return err_set(e, -errno, "open %s", path);
+	if (write(fd, value, strlen(value)) < 0)
+		return err_set(e, -errno, "write \"%.80s\" to %s", value, path);
+	return 0;
+}
+
 static size_t directory_len(const char *path)
 {
 	const char *slash = strrchr(path, '/');

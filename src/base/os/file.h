@@ -27,6 +27,9 @@ int file_read_if_exists(int dir, const char *path, size_t max, struct buf *ret, 
 int file_read_fd(int fd, size_t max, struct buf *ret, struct hw_err *e);
 int file_write_fd(int fd, const void *data, size_t len, struct hw_err *e);
 
+/* Writes to an existing file of the kernel, for example of a cgroup, with a single write(). */
+int file_write_value(int dir, const char *path, const char *value, struct hw_err *e);
+
 /* Opens /dev/null for each of the descriptors 0, 1 and 2 that is closed. Otherwise the next opened file
  * would get that number and be used as standard input or output. Writes to standard output still fail
  * with EBADF, as on a closed descriptor: a lost result is an error. Standard input and error are opened

@@ -200,6 +200,13 @@ int helper_exit_fd(const struct helper *h)
 	return child_fd(h->child);
 }
 
+bool helper_is_running(const struct helper *h)
+{
+	struct pollfd poller = { .fd = helper_exit_fd(h), .events = POLLIN };
+
+	return poll(&poller, 1, 0) == 0;
+}
+
 /* Once the program writes or has exited, our copies of its descriptors are closed; then its exit
  * also becomes EOF on @fd. */
 int helper_wait(struct helper *h, int fd, int cancel_fd, int64_t deadline, struct hw_err *e)

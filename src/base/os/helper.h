@@ -15,6 +15,7 @@
 #ifndef BASE_OS_HELPER_H
 #define BASE_OS_HELPER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -55,6 +56,7 @@ int helper_wait(struct helper *h, int fd, int cancel_fd, int64_t deadline, struc
 
 /* Return: a descriptor that becomes readable when the program has ended */
 int helper_exit_fd(const struct helper *h);
+bool helper_is_running(const struct helper *h);
 /* For a program that has closed its socket too early: waits for its exit, and kills it if that takes
  * long. Return: -EIO with "NAME exited unexpectedly: exit status 1", or the error why the program
  * could not be executed */

@@ -1,28 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/os/netns.c - network namespaces: recognize, enter, and leave again
+ * base/os/netns.c - network namespaces: enter, and leave again
  */
 #include "base/os/netns.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <linux/sockios.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/log.h"
-
-bool netns_is_pin(const char *path)
-{
-	struct statfs fs;
-
-	return statfs(path, &fs) == 0 && fs.f_type == NSFS_MAGIC;
-}
 
 /* SIOCGSKNS is faster than /proc, where the kernel must first create the entries of a new process.
  * /proc is the fallback for callers without CAP_NET_ADMIN. */

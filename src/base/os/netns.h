@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/os/netns.h - network namespaces: recognize, enter, and leave again
+ * base/os/netns.h - network namespaces: enter, and leave again
  *
  * Rules: setns() moves only the calling thread, so only single-threaded
  *        programs (plugins) use netns_enter(); a daemon uses a child process or
@@ -9,14 +9,8 @@
 #ifndef BASE_OS_NETNS_H
 #define BASE_OS_NETNS_H
 
-#include <stdbool.h>
-
 #include "base/err.h"
 #include "base/mem.h"
-
-/* Is the path a namespace? Return: false if it does not exist, or is an ordinary file: its bind mount was
- * removed, or never made */
-bool netns_is_pin(const char *path);
 
 /* Return: a descriptor of the calling thread's network namespace, or -1 with errno */
 int netns_open_own(void);

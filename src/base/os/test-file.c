@@ -182,6 +182,20 @@ static void reads_a_pipe_to_its_end(void **state)
 	assert_int_equal(file_read_fd(fds[0], 3, &b, &e), -EBADF);
 }
 
+static void writes_values(void **state)
+{
+	int dir = fixture_dir(state);
+	struct hw_err e;
+
+	write_text(dir, "f", "old");
+	assert_int_equal(file_write_value(dir, "f", "new", &e), 0);
+	assert_holds(dir, "f", "new");
+	assert_int_equal(file_write_value(dir, "none", "new", &e), -ENOENT);
+	assert_string_equal(e.msg, "open none: No such file or directory");
+	assert_int_equal(file_write_value(AT_FDCWD, "/proc/self/oom_score_adj", "x", &e), -EINVAL);
+	assert_string_equal(e.msg, "write \"x\" to /proc/self/oom_score_adj: Invalid argument");
+}
+
 /* ---- replacing ---------------------------------------------------------------- */
 
 static void replaces(void **state)
@@ -637,6 +651,8 @@ int main(void)
 		     names_unreadable_files),
 		TEST("file: reading a missing optional file returns 0", reads_an_optional_file),
 		TEST("file: a pipe is read up to EOF", reads_a_pipe_to_its_end),
+		TEST("file: a value is written to an existing file, and an error names both",
+		     writes_values),
 		TEST("file: replacing a file sets contents and mode, and leaves no temporary file",
 		     replaces),
 		TEST("file: a file in a subdirectory can be replaced", replaces_below_a_directory),

@@ -90,6 +90,18 @@ static void program_talks_on_its_socket(void **state)
 	assert_reads(h, helper_socket(h), "got job\n");
 }
 
+static void end_of_a_program(void **state)
+{
+	AUTO(helper_free) struct helper *h = start_script("read x", NULL, 0);
+	struct pollfd ended = { .fd = helper_exit_fd(h), .events = POLLIN };
+
+	(void)state;
+	assert_true(helper_is_running(h));
+	assert_int_equal(write(helper_socket(h), "\n", 1), 1);
+	assert_int_equal(poll(&ended, 1, LONG_MS), 1);
+	assert_false(helper_is_running(h));
+}
+
 static void program_has_the_kept_descriptors(void **state)
 {
 	int a[2], b[2];
@@ -507,6 +519,7 @@ int main(void)
 		{ "helper: programs are started with the limit of open files from before",
 		  programs_get_the_limit_from_before },
 		{ "helper: a program talks on its socket", program_talks_on_its_socket },
+		{ "helper: a program runs until it ends", end_of_a_program },
 		{ "helper: a program has those of our environment variables that are passed on",
 		  program_has_the_passed_variables_only },
 		{ "helper: a program has the kept descriptors as 3, 4, ..., and no others",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/os/test-thread.c - start threads
+ * base/os/test-thread.c - tests of base/os/thread.c
  */
 #include "base/os/thread.h"
 
@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/time.h"
 
 struct seen {
 	sigset_t blocked;
@@ -68,11 +69,52 @@ static void runs_detached(void **state)
 	close(seen.done_fd);
 }
 
+struct gate {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	bool open;
+};
+
+static void *open_gate(void *arg)
+{
+	struct gate *gate = arg;
+
+	pthread_mutex_lock(&gate->lock);
+	gate->open = true;
+	pthread_cond_signal(&gate->changed);
+	pthread_mutex_unlock(&gate->lock);
+	return NULL;
+}
+
+static void condition(void **state)
+{
+	struct gate gate = { .lock = PTHREAD_MUTEX_INITIALIZER };
+	int64_t deadline = time_deadline(20);
+	bool in_time = true;
+	pthread_t thread;
+	struct hw_err e;
+
+	(void)state;
+	cond_init(&gate.changed);
+	pthread_mutex_lock(&gate.lock);
+	while (in_time)
+		in_time = cond_wait_until(&gate.changed, &gate.lock, deadline);
+	assert_true(time_has_passed(deadline));
+	assert_int_equal(thread_start(open_gate, &gate, &thread, &e), 0);
+	while (!gate.open)
+		assert_true(cond_wait_until(&gate.changed, &gate.lock, TIME_NEVER));
+	pthread_mutex_unlock(&gate.lock);
+	pthread_join(thread, NULL);
+	pthread_cond_destroy(&gate.changed);
+	pthread_mutex_destroy(&gate.lock);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		{ "thread: a thread has all signals blocked and a small stack", blocks_signals },
 		{ "thread: a detached thread runs", runs_detached },
+		{ "thread: a condition is waited for until a signal or the deadline", condition },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/os/thread.c - start threads
+ * base/os/thread.c - start threads; condition variables with deadlines
  *
  * How:   a thread inherits the signal mask of its creator, so all signals are blocked while it is
  *        created. A mask that the thread sets itself would be too late.
@@ -8,8 +8,10 @@
 #include "base/os/thread.h"
 
 #include <signal.h>
+#include <time.h>
 
 #include "base/err.h"
+#include "base/time.h"
 
 int thread_start(void *(*entry)(void *arg), void *arg, pthread_t *ret_thread, struct hw_err *e)
 {
@@ -32,4 +34,24 @@ int thread_start(void *(*entry)(void *arg), void *arg, pthread_t *ret_thread, st
 	if (ret_thread)
 		*ret_thread = thread;
 	return 0;
+}
+
+void cond_init(pthread_cond_t *cond)
+{
+	pthread_condattr_t attr;
+
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(cond, &attr);
+	pthread_condattr_destroy(&attr);
+}
+
+bool cond_wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, int64_t deadline)
+{
+	struct timespec until = { .tv_sec = deadline / 1000000000,
+				  .tv_nsec = deadline % 1000000000 };
+
+	if (deadline == TIME_NEVER)
+		return pthread_cond_wait(cond, lock) == 0;
+	return pthread_cond_timedwait(cond, lock, &until) == 0;
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/os/thread.h - start threads
+ * base/os/thread.h - start threads; condition variables with deadlines
  */
 #ifndef BASE_OS_THREAD_H
 #define BASE_OS_THREAD_H
 
 #include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 struct hw_err;
 
@@ -27,5 +29,11 @@ struct hw_err;
  * Return: 0, or a negative errno
  */
 int thread_start(void *(*entry)(void *arg), void *arg, pthread_t *ret_thread, struct hw_err *e);
+
+/* A condition variable for cond_wait_until(), to be released with pthread_cond_destroy(). */
+void cond_init(pthread_cond_t *cond);
+/* Waits until the condition is signalled; may also return early. The caller holds @lock.
+ * @deadline: see base/time.h. Return: false if the deadline has passed */
+bool cond_wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, int64_t deadline);
 
 #endif

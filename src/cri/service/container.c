@@ -5,8 +5,8 @@
  * What:  CreateContainer, StartContainer, StopContainer, RemoveContainer, ListContainers,
  *        StreamContainers, ContainerStatus, UpdateContainerResources, ReopenContainerLog, ExecSync;
  *        ListContainerStats, which is empty so far.
- * Rules: stop and remove succeed if the container does not exist. A container that is being created is
- *        not listed.
+ * Rules: stop and remove succeed if the container does not exist. A container that is being created
+ *        is not listed.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -156,12 +156,7 @@ static int read_security(const Runtime__V1__LinuxContainerSecurityContext *m,
 	read_capabilities(m->capabilities, s);
 	s->privileged = m->privileged;
 	convert_namespaces(m->namespace_options, &s->namespaces);
-	if (m->selinux_options) {
-		s->selinux_user = str_copy(m->selinux_options->user);
-		s->selinux_role = str_copy(m->selinux_options->role);
-		s->selinux_type = str_copy(m->selinux_options->type);
-		s->selinux_level = str_copy(m->selinux_options->level);
-	}
+	convert_selinux(m->selinux_options, &s->selinux);
 	s->has_user = m->run_as_user != NULL;
 	s->user = s->has_user ? m->run_as_user->value : 0;
 	s->has_group = m->run_as_group != NULL;

@@ -176,3 +176,15 @@ void convert_namespaces(const Runtime__V1__NamespaceOption *m, struct pod_namesp
 	n->has_user = m->userns_options != NULL;
 	n->user = n->has_user ? (int)m->userns_options->mode : 0;
 }
+
+/* ---- SELinux ------------------------------------------------------------------------ */
+
+void convert_selinux(const Runtime__V1__SELinuxOption *m, struct pod_selinux *label)
+{
+	if (!m)
+		return;
+	label->user = str_copy(m->user);
+	label->role = str_copy(m->role);
+	label->type = str_copy(m->type);
+	label->level = str_copy(m->level);
+}

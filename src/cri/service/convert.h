@@ -19,6 +19,7 @@
 
 struct Runtime__V1__LinuxContainerResources; /* api/cri-v1.pb-c.h */
 struct Runtime__V1__NamespaceOption;
+struct Runtime__V1__SELinuxOption;
 
 /* protobuf-c declares strings without const, but does not write to them. */
 static inline char *no_const(const char *s)
@@ -50,5 +51,7 @@ struct Runtime__V1__LinuxContainerResources *convert_make_resources(struct arena
 
 /* Leaves *n unchanged if @m is NULL. */
 void convert_namespaces(const struct Runtime__V1__NamespaceOption *m, struct pod_namespaces *n);
+/* Leaves *label unchanged if @m is NULL. */
+void convert_selinux(const struct Runtime__V1__SELinuxOption *m, struct pod_selinux *label);
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * cri/service/events.c - GetContainerEvents of runtime.v1.RuntimeService
  *
- * Rules: the stream has no end. A client that reads too slowly gets RESOURCE_EXHAUSTED with the number of
- *        events that it has missed.
+ * Rules: the stream has no end. A client that reads too slowly gets RESOURCE_EXHAUSTED with the
+ *        number of events that it has missed.
  */
 #include <errno.h>
 #include <poll.h>
@@ -44,6 +44,8 @@ static int wait_for_event(struct rpc_call *call, const struct event_reader *read
 		{ .fd = rpc_cancel_fd(call), .events = POLLIN },
 	};
 
+	if (fds[1].fd < 0) /* the stream would never end */
+		return err_text(e, -EMFILE, "wait for events: no descriptor is available");
 	while (poll(fds, ARRAY_SIZE(fds), -1) < 0)
 		if (errno != EINTR)
 			return err_set(e, -errno, "wait for events");
@@ -54,11 +56,11 @@ int serve_get_container_events(const void *ctx, struct rpc_call *call,
 			       const ProtobufCMessage *message, struct hw_err *e)
 {
 	const struct runtime_service *s = ctx;
-	AUTO(event_reader_free)
-	struct event_reader *reader = event_reader_new(pods_events(s->pods));
-	int r = 0;
+	AUTO(event_reader_free) struct event_reader *reader = NULL;
+	int r;
 
 	(void)message;
+	r = event_reader_new(pods_events(s->pods), &reader, e);
 	while (r >= 0) {
 		AUTO(shared_unref) const struct event *event = NULL;
 

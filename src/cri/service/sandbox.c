@@ -13,7 +13,6 @@
  */
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "api/call.h"
 #include "api/cri-v1.pb-c.h"
@@ -27,7 +26,6 @@
 #include "pod/pods.h"
 
 #define PODS_PER_MESSAGE 200 /* in responses of StreamPodSandboxes */
-#define SELINUX_MOUNT	 "/sys/fs/selinux/enforce"
 
 /* ---- request to spec ---------------------------------------------------------------- */
 
@@ -76,15 +74,6 @@ static int read_ports(const Runtime__V1__PodSandboxConfig *m, struct pod_spec *s
 	return 0;
 }
 
-static int read_selinux(const Runtime__V1__SELinuxOption *m, struct hw_err *e)
-{
-	if (!m || (!*m->user && !*m->role && !*m->type && !*m->level) ||
-	    access(SELINUX_MOUNT, F_OK) < 0)
-		return 0;
-	return err_text(e, -EINVAL,
-			"linux.security_context.selinux_options: labels are not supported yet");
-}
-
 static int read_linux(const Runtime__V1__LinuxPodSandboxConfig *m, struct pod_spec *spec,
 		      struct hw_err *e)
 {
@@ -97,10 +86,10 @@ static int read_linux(const Runtime__V1__LinuxPodSandboxConfig *m, struct pod_sp
 	if (m->security_context) {
 		convert_namespaces(m->security_context->namespace_options, &spec->namespaces);
 		spec->privileged = m->security_context->privileged;
-		r = read_selinux(m->security_context->selinux_options, e);
+		convert_selinux(m->security_context->selinux_options, &spec->selinux);
 	}
 	spec->has_resources = m->resources != NULL;
-	if (r == 0 && m->resources)
+	if (m->resources)
 		r = convert_resources(m->resources, "linux.resources", &spec->resources, e);
 	spec->has_overhead = m->overhead != NULL;
 	if (r == 0 && m->overhead)

@@ -223,16 +223,17 @@ static int start_pull(struct puller *p, const struct pull_request *request,
 
 	s->puller = p;
 	memcpy(s->key, key, sizeof(s->key));
-	s->done_fd = eventfd(0, EFD_CLOEXEC);
-	s->cancel_fd = eventfd(0, EFD_CLOEXEC);
 	pull_progress_init(&s->progress);
 	list_init(&s->link);
 	make_pull_job(&p->settings, request, ref, &s->job);
 	s->program = str_copy(p->settings.program);
 	s->users = 1;
+	s->done_fd = eventfd(0, EFD_CLOEXEC);
+	s->cancel_fd = eventfd(0, EFD_CLOEXEC);
 	if (s->done_fd < 0 || s->cancel_fd < 0) {
+		r = err_set(e, -errno, "pull %s: create an eventfd", request->reference);
 		shared_pull_free(s);
-		return err_set(e, -EMFILE, "pull %s: create an eventfd", request->reference);
+		return r;
 	}
 	r = thread_start(pull_thread, s, NULL, e);
 	if (r < 0) {

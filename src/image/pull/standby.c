@@ -11,21 +11,13 @@
 #include <sys/eventfd.h>
 
 #include "base/log.h"
+#include "base/os/environment.h"
 
 /* The only variables that hawser-fetch gets, see hawser-cri(8). libcurl is linked with GnuTLS by way of
  * librtmp, but does not use it; its initialization would be a tenth of the time to start the
  * process. */
 static const char *const variables[] = {
-	"http_proxy",
-	"HTTP_PROXY",
-	"https_proxy",
-	"HTTPS_PROXY",
-	"all_proxy",
-	"ALL_PROXY",
-	"no_proxy",
-	"NO_PROXY",
-	"RES_OPTIONS",
-	"LOCALDOMAIN",
+	ENVIRONMENT_SERVERS,
 	"GNUTLS_NO_IMPLICIT_INIT=1",
 	NULL,
 };
@@ -75,19 +67,12 @@ static void wake_keeper(struct standby *s)
 	s->keeper = NULL;
 }
 
-static bool is_running(const struct helper *h)
-{
-	struct pollfd poller = { .fd = helper_exit_fd(h), .events = POLLIN };
-
-	return poll(&poller, 1, 0) == 0;
-}
-
 struct helper *standby_take(struct standby *s)
 {
 	struct helper *h = NULL;
 
 	pthread_mutex_lock(&s->lock);
-	if (s->keeper && s->keeper->child && is_running(s->keeper->child)) {
+	if (s->keeper && s->keeper->child && helper_is_running(s->keeper->child)) {
 		h = take_ptr(s->keeper->child);
 		wake_keeper(s);
 	}

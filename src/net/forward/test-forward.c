@@ -411,6 +411,44 @@ static void native_chain_after_hundreds_of_others(void **state)
 			    "nft 'insert rule ip mine c299 meta mark & 0x1000 == 0x1000 accept'");
 }
 
+/* More jumps than chains are read. */
+static void native_chain_with_many_jumps(void **state)
+{
+	AUTO(nft_close) struct nft *nft = open_nft();
+	AUTO(buf_done) struct buf text = { 0 };
+	struct hw_err e = { 0 };
+
+	(void)state;
+	buf_printf(
+		&text,
+		"add table ip mine\nadd chain ip mine to\n"
+		"add chain ip mine first { type filter hook forward priority 5; policy drop; }\n");
+	for (int i = 0; i < 300; i++)
+		buf_printf(&text, "add rule ip mine first ip saddr 10.0.%d.1 jump to\n", i % 256);
+	run_nft(text.data);
+	assert_int_equal(forward_check_native(nft, MARK, true, NULL, &e), -EPERM);
+	run_nft("add rule ip mine to ip saddr 10.0.0.0/8 accept\n");
+	assert_int_equal(forward_check_native(nft, MARK, true, NULL, &e), 0);
+}
+
+/* A chain that is not read may accept the packet. */
+static void native_chain_over_the_limit(void **state)
+{
+	AUTO(nft_close) struct nft *nft = open_nft();
+	AUTO(buf_done) struct buf text = { 0 };
+	struct hw_err e = { 0 };
+
+	(void)state;
+	buf_printf(
+		&text,
+		"add table ip mine\n"
+		"add chain ip mine first { type filter hook forward priority 5; policy drop; }\n");
+	for (int i = 0; i < 300; i++)
+		buf_printf(&text, "add chain ip mine c%d\nadd rule ip mine first jump c%d\n", i, i);
+	run_nft(text.data);
+	assert_int_equal(forward_check_native(nft, MARK, true, NULL, &e), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -440,6 +478,11 @@ int main(void)
 		  native_chain_that_drops, NULL, NULL, NULL },
 		{ "forward: a native nftables chain that drops is found after hundreds of others",
 		  native_chain_after_hundreds_of_others },
+		{ "forward: a native nftables chain that drops is found after hundreds of jumps to "
+		  "one chain",
+		  native_chain_with_many_jumps },
+		{ "forward: a native nftables chain that jumps to too many chains is not reported",
+		  native_chain_over_the_limit },
 	};
 
 	return cmocka_run_group_tests_name("forward", tests, test_enter, NULL);

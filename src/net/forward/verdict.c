@@ -9,7 +9,8 @@
  *        unless its verdict is to continue. Jumps are followed.
  * Rules: a drop must never be reported unless it is certain. Therefore an unknown
  *        expression is assumed to let the packet pass, and so is a chain that exceeds
- *        the limits. Evaluation ends at the first rule that may let the packet pass.
+ *        the limits; it is logged at level debug. Evaluation ends at the first rule
+ *        that may let the packet pass. No chain is read twice.
  */
 #include "net/forward/verdict.h"
 
@@ -18,13 +19,16 @@
 #include <linux/netfilter.h>
 #include <linux/netfilter/nf_conntrack_common.h>
 #include <linux/netfilter/nf_tables.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "net/nft/rule.h"
 
-#define CHAINS_MAX 256 /* chains to read; a chain is counted again for each jump to it */
+#define CHAINS_MAX 256 /* chains to read */
 #define DEPTH_MAX  16  /* nested jumps; the kernel has the same limit */
 
 enum match { NEVER, PERHAPS, ALWAYS };
@@ -297,8 +301,30 @@ struct evaluation {
 	struct nft *nft;
 	const struct nft_chain_ref *place; /* the first chain */
 	const struct forward_packet *packet;
-	unsigned chains; /* number of chains read so far */
+	unsigned chains;      /* number of chains read so far */
+	struct map *verdicts; /* by name of the chain: int */
 };
+
+static int evaluate_chain(struct evaluation *eval, const char *chain, unsigned depth,
+			  struct hw_err *e);
+
+/* Return: FORWARD_MAY_... bits of a chain that a rule leads to, or a negative errno */
+static int evaluate_target(struct evaluation *eval, const char *chain, unsigned depth,
+			   struct hw_err *e)
+{
+	int *known = map_find(eval->verdicts, chain);
+	int r;
+
+	if (known)
+		return *known;
+	r = evaluate_chain(eval, chain, depth, e);
+	if (r < 0)
+		return r;
+	known = mem_new(sizeof(*known));
+	*known = r;
+	map_set(eval->verdicts, chain, known);
+	return r;
+}
 
 /* Return: FORWARD_MAY_... bits, or a negative errno */
 static int evaluate_chain(struct evaluation *eval, const char *chain, unsigned depth,
@@ -308,8 +334,13 @@ static int evaluate_chain(struct evaluation *eval, const char *chain, unsigned d
 	struct nft_chain_ref place = { eval->place->family, eval->place->table, chain };
 	int r, verdicts = 0;
 
-	if (eval->chains >= CHAINS_MAX || depth > DEPTH_MAX)
+	if (eval->chains >= CHAINS_MAX || depth > DEPTH_MAX) {
+		log_debug("nftables chain %s %s is not checked completely: the limits are %d "
+			  "chains and %d "
+			  "nested jumps",
+			  place.table, eval->place->chain, CHAINS_MAX, DEPTH_MAX);
 		return FORWARD_MAY_PASS;
+	}
 	eval->chains++;
 	r = nft_rule_each(eval->nft, &place, read_rule, &effects, e);
 	if (r < 0)
@@ -319,7 +350,7 @@ static int evaluate_chain(struct evaluation *eval, const char *chain, unsigned d
 		bool continues = false;
 
 		if (effect->chain) {
-			r = evaluate_chain(eval, effect->chain, depth + 1, e);
+			r = evaluate_target(eval, effect->chain, depth + 1, e);
 			if (r < 0)
 				return r;
 			continues = !effect->is_goto && (r & FORWARD_MAY_RETURN);
@@ -335,7 +366,8 @@ static int evaluate_chain(struct evaluation *eval, const char *chain, unsigned d
 int forward_evaluate_chain(struct nft *nft, const struct nft_chain_ref *place,
 			   const struct forward_packet *packet, struct hw_err *e)
 {
-	struct evaluation eval = { nft, place, packet, 0 };
+	AUTO(map_free) struct map *verdicts = map_new(free);
+	struct evaluation eval = { nft, place, packet, 0, verdicts };
 
 	return evaluate_chain(&eval, place->chain, 0, e);
 }

@@ -2,15 +2,14 @@
 /*
  * oci/run/grace.c - wait early for the grace period that the first move between cgroups costs
  *
- * How:   the thread moves this process to the cgroup where it is. That changes nothing, but takes the
- *        kernel's lock for moves (cgroup_threadgroup_rwsem). Until a grace period after its release, the
- *        next writer gets that lock without waiting. Any hierarchy will do.
+ * How:   the thread moves this process to the cgroup where it is. That changes nothing, but takes
+ *        the kernel's lock for moves (cgroup_threadgroup_rwsem). Until a grace period after its
+ *        release, the next writer gets that lock without waiting. Any hierarchy will do.
  */
 #include "oci/run/grace.h"
 
 #include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/os/file.h"
 #include "base/os/thread.h"
@@ -59,11 +58,9 @@ static char *find_file(const struct cgroup_hierarchy *h)
 static void *move_to_own(void *arg)
 {
 	struct grace *g = arg;
-	autoclose int fd = -1;
+	struct hw_err ignored;
 
-	fd = open(g->file, O_WRONLY | O_CLOEXEC);
-	if (fd >= 0)
-		(void)!write(fd, "0", 1);
+	(void)file_write_value(AT_FDCWD, g->file, "0", &ignored);
 	return NULL;
 }
 

@@ -24,7 +24,8 @@
 
 #define SYNC_MAX   (64 << 10) /* bytes of conmon's line */
 #define CLEANUP_MS 10000
-/* Numbers of the descriptors that conmon inherits, and the least ones that they may have here. */
+/* The descriptors that conmon inherits get these numbers in conmon. In this process they must be
+ * FD_MIN or higher. */
 enum { LOCK_NUMBER = CHILD_FD_MIN, SYNC_NUMBER, FD_MIN };
 
 struct creation {

@@ -2,19 +2,17 @@
 /*
  * oci/run/update.c - change the limits of a container: all of them, or none
  *
- * How:   crun writes one file of the cgroup after the other and stops at the first error. So the files
- *        that an update may change are read before it, and written back if it fails. Some limits
- *        depend on each other (memory on memory and swap, quota on period): what cannot be written yet
- *        is tried again after the others.
- * Not:   with the systemd driver, the properties of the unit are not restored. systemd writes them only
- *        when the unit is changed again.
+ * How:   crun writes one file of the cgroup after the other and stops at the first error. So the
+ *        files that an update may change are read before it, and written back if it fails. Some
+ *        limits depend on each other (memory on memory and swap, quota on period): what cannot be
+ *        written yet is tried again after the others.
+ * Not:   with the systemd driver, the properties of the unit are not restored. systemd writes them
+ *        only when the unit is changed again.
  */
 #include "oci/run/update.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/os/file.h"
 #include "base/str.h"
@@ -86,19 +84,6 @@ static int take_snapshot(struct snapshot *s, const struct cgroup_fs *fs, const c
 	return r;
 }
 
-/* Return: 0, or a negative errno */
-static int write_value(const char *path, const char *value)
-{
-	autoclose int fd = -1;
-	ssize_t n;
-
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	n = write(fd, value, strlen(value));
-	return n < 0 ? -errno : 0;
-}
-
 static int restore_once(const struct snapshot *s, bool *ret_progress, struct hw_err *e)
 {
 	int result = 0, r;
@@ -112,9 +97,9 @@ static int restore_once(const struct snapshot *s, bool *ret_progress, struct hw_
 			return r;
 		if (str_equal(str_or(now.data, ""), s->values.v[i]))
 			continue;
-		r = write_value(s->paths.v[i], s->values.v[i]);
+		r = file_write_value(AT_FDCWD, s->paths.v[i], s->values.v[i], e);
 		if (r < 0)
-			result = err_set(e, r, "restore %s", s->paths.v[i]);
+			result = err_ctx(e, "restore limits");
 		else
 			*ret_progress = true;
 	}

@@ -13,7 +13,7 @@
 #include "base/ip.h"
 #include "base/json/field.h"
 #include "base/json/value.h"
-#include "base/os/netns.h"
+#include "base/os/namespace.h"
 #include "base/str.h"
 #include "base/time.h"
 #include "cni/result.h"
@@ -249,8 +249,9 @@ static void run_done(struct run *run)
 
 AUTO_VALUE_DEFINE(run_done, struct run);
 
-/* The timeout is for all networks of a pod together, so that a client gets the error before it stops
- * waiting. Return: the deadline of one of @n networks that are left, if none may use the time of another */
+/* The timeout is for all networks of a pod together, so that a client gets the error before it
+ * stops waiting. Return: the deadline of one of @n networks that are left, if none may use the time
+ * of another */
 static int64_t share_time(int64_t deadline, size_t n)
 {
 	int64_t now = time_now();
@@ -382,7 +383,7 @@ int network_detach_entry(const struct hw_cni *cni, const struct hw_cached *c, in
 	struct hw_attach at = {
 		.size = sizeof(at),
 		.container_id = c->container_id,
-		.netns = c->netns && netns_is_pin(c->netns) ? c->netns : "",
+		.netns = c->netns && namespace_exists(c->netns) ? c->netns : "",
 		.ifname = c->ifname,
 		.args = args,
 		.n_args = c->args.n,

@@ -52,7 +52,8 @@
 #define LOCK_STEP_MS 10	   /* between checks whether the call was cancelled */
 #define COUNTERS_MAX 256   /* plugins and commands that are counted by name */
 
-/* The variables that plugins get. Others, such as credentials of registries, are not for them. */
+/* The variables that plugins get. They must not get others, such as credentials of
+ * registries. */
 static const char *const plugin_variables[] = {
 	"CNI_*",
 	"PATH",
@@ -61,17 +62,7 @@ static const char *const plugin_variables[] = {
 	"TMPDIR",
 	"TZ",
 	"DBUS_SYSTEM_BUS_ADDRESS", /* for firewalld */
-	/* for servers that a plugin calls */
-	"http_proxy",
-	"HTTP_PROXY",
-	"https_proxy",
-	"HTTPS_PROXY",
-	"all_proxy",
-	"ALL_PROXY",
-	"no_proxy",
-	"NO_PROXY",
-	"RES_OPTIONS",
-	"LOCALDOMAIN",
+	ENVIRONMENT_SERVERS,
 	"SSL_CERT_FILE",
 	"SSL_CERT_DIR",
 	/* Calico's plugin takes its settings from there, as far as its configuration has none */
@@ -115,7 +106,7 @@ struct plugin_server {
 	struct file_id unusable; /* a program that did not become ready */
 	int64_t retry_at;	 /* when it is tried again */
 
-	pthread_mutex_t counters_lock; /* held for a few instructions: metrics are not to wait */
+	pthread_mutex_t counters_lock; /* held for a few instructions: metrics must not wait */
 	struct map *counters;	       /* maps plugin="x",command="y" to struct counters */
 };
 
@@ -229,13 +220,6 @@ static int process_start(const struct plugin_server *s, const char *path, struct
 	return 0;
 }
 
-static bool is_running(const struct process *p)
-{
-	struct pollfd poller = { .fd = helper_exit_fd(p->helper), .events = POLLIN };
-
-	return !p->ended && poll(&poller, 1, 0) == 0;
-}
-
 /* Makes sure that s->process can be used; it is NULL if plugins must be executed. */
 static void update_process(struct plugin_server *s)
 {
@@ -243,7 +227,8 @@ static void update_process(struct plugin_server *s)
 	autofree char *path = find_program(s, &file);
 	struct hw_err e;
 
-	if (s->process && path && same_file(s->process->file, file) && is_running(s->process))
+	if (s->process && path && same_file(s->process->file, file) && !s->process->ended &&
+	    helper_is_running(s->process->helper))
 		return;
 	process_unref(take_ptr(s->process));
 	if (!path || (same_file(file, s->unusable) && !time_has_passed(s->retry_at)))

@@ -435,12 +435,18 @@ static void add_dir(struct network_watch *w, uv_loop_t *loop, const char *path)
 	w->n_dirs++;
 }
 
-struct network_watch *network_watch_new(struct uv_loop_s *loop,
-					const struct network_watch_options *options)
+int network_watch_new(struct uv_loop_s *loop, const struct network_watch_options *options,
+		      struct network_watch **ret_watch, struct hw_err *e)
 {
-	struct network_watch *w = mem_new(sizeof(*w));
-	struct network_view *view = view_new();
+	struct network_watch *w;
+	struct network_view *view;
+	int cancel;
 
+	cancel = eventfd(0, EFD_CLOEXEC);
+	if (cancel < 0)
+		return err_set(e, -errno, "watch networks: create an eventfd");
+	w = mem_new(sizeof(*w));
+	view = view_new();
 	view->message = str_copy("not checked yet");
 	view->warning = str_copy("");
 	slot_init(&w->view, &view->shared);
@@ -448,7 +454,7 @@ struct network_watch *network_watch_new(struct uv_loop_s *loop,
 	w->built_in = options->built_in;
 	w->exec = options->exec;
 	strings_split(options->bin_dirs, ':', &w->bin_dirs);
-	w->status.cancel_fd = eventfd(0, EFD_CLOEXEC);
+	w->status.cancel_fd = cancel;
 	uv_async_init(loop, &w->status.async, on_status);
 	uv_timer_init(loop, &w->status.timer);
 	uv_timer_init(loop, &w->timer);
@@ -457,7 +463,8 @@ struct network_watch *network_watch_new(struct uv_loop_s *loop,
 	for (size_t i = 0; i < w->bin_dirs.n; i++)
 		add_dir(w, loop, w->bin_dirs.v[i]);
 	network_watch_update(w);
-	return w;
+	*ret_watch = w;
+	return 0;
 }
 
 static void on_closed(uv_handle_t *handle)

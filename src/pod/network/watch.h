@@ -21,6 +21,7 @@
 #include "base/shared.h"
 
 struct hw_conf;
+struct hw_err;
 struct hw_exec;
 struct network_watch;
 struct uv_loop_s;
@@ -53,8 +54,8 @@ struct network_watch_options {
 };
 
 /* Directories may be missing. */
-struct network_watch *network_watch_new(struct uv_loop_s *loop,
-					const struct network_watch_options *options);
+int network_watch_new(struct uv_loop_s *loop, const struct network_watch_options *options,
+		      struct network_watch **ret_watch, struct hw_err *e);
 void network_watch_update(struct network_watch *w); /* reads the directories again at once */
 /* Kills a plugin that runs STATUS. The loop frees the object when its handles are closed. NULL is
  * allowed. */
@@ -62,8 +63,8 @@ void network_watch_close(struct network_watch *w);
 
 /* May be called from any thread. Return: a new reference, to be dropped with shared_unref() */
 const struct network_view *network_watch_view(struct network_watch *w);
-/* May be called from any thread. @file: of @conf, for the message. Return: which plugin of @conf does not
- * exist, allocated; NULL: all exist */
+/* May be called from any thread. @file: of @conf, for the message. Return: which plugin of @conf
+ * does not exist, allocated; NULL: all exist */
 char *network_watch_find_missing(const struct network_watch *w, const struct hw_conf *conf,
 				 const char *file);
 

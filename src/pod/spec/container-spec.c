@@ -60,10 +60,10 @@ static const struct hw_field security_fields[] = {
 	{ "add_ambient_capabilities", HW_STRINGS, SECURITY_AT(ambient_capabilities) },
 	{ "privileged", HW_BOOL, SECURITY_AT(privileged) },
 	{ "namespace_options", HW_OBJECT, SECURITY_AT(namespaces), .sub = pod_namespace_fields },
-	{ "selinux_user", HW_STRING, SECURITY_AT(selinux_user) },
-	{ "selinux_role", HW_STRING, SECURITY_AT(selinux_role) },
-	{ "selinux_type", HW_STRING, SECURITY_AT(selinux_type) },
-	{ "selinux_level", HW_STRING, SECURITY_AT(selinux_level) },
+	{ "selinux_user", HW_STRING, SECURITY_AT(selinux.user) },
+	{ "selinux_role", HW_STRING, SECURITY_AT(selinux.role) },
+	{ "selinux_type", HW_STRING, SECURITY_AT(selinux.type) },
+	{ "selinux_level", HW_STRING, SECURITY_AT(selinux.level) },
 	{ "run_as_user", HW_INT64, SECURITY_AT(user), .has = SECURITY_HAS(has_user) },
 	{ "run_as_group", HW_INT64, SECURITY_AT(group), .has = SECURITY_HAS(has_group) },
 	{ "run_as_username", HW_STRING, SECURITY_AT(username) },
@@ -212,6 +212,8 @@ static int check_spec(const struct container_spec *spec, struct hw_err *e)
 		r = check_profile(s->has_apparmor, &s->apparmor, SECURITY "apparmor", e);
 	if (r == 0)
 		r = check_namespaces(&s->namespaces, e);
+	if (r == 0)
+		r = pod_check_selinux(&s->selinux, e);
 	for (size_t i = 0; r == 0 && i < spec->mounts.n; i++)
 		r = check_mount(&mounts[i], i, e);
 	if (r == 0)

@@ -2,8 +2,8 @@
 /*
  * pod/spec/container-spec.h - what a client asks for when it creates a container
  *
- * Rules: as in pod/spec/spec.h: immutable and shared once it was checked; two requests are the same if their
- *        encoded texts are the same; error texts contain the names of the fields of CRI.
+ * Rules: as in pod/spec/spec.h: immutable and shared once it was checked; two requests are the same
+ *        if their encoded texts are the same; error texts contain the names of the fields of CRI.
  */
 #ifndef POD_SPEC_CONTAINER_SPEC_H
 #define POD_SPEC_CONTAINER_SPEC_H
@@ -59,7 +59,7 @@ struct container_security {
 	struct hw_strings add_capabilities, drop_capabilities, ambient_capabilities;
 	bool privileged;
 	struct pod_namespaces namespaces; /* only .pid, .target and .user matter */
-	char *selinux_user, *selinux_role, *selinux_type, *selinux_level;
+	struct pod_selinux selinux;
 	bool has_user, has_group;
 	int64_t user, group;
 	char *username;

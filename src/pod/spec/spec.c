@@ -62,6 +62,10 @@ static const struct hw_field spec_fields[] = {
 	{ "cgroup_parent", HW_STRING, AT(cgroup_parent) },
 	{ "sysctls", HW_MAP, AT(sysctls) },
 	{ "namespace_options", HW_OBJECT, AT(namespaces), .sub = pod_namespace_fields },
+	{ "selinux_user", HW_STRING, AT(selinux.user) },
+	{ "selinux_role", HW_STRING, AT(selinux.role) },
+	{ "selinux_type", HW_STRING, AT(selinux.type) },
+	{ "selinux_level", HW_STRING, AT(selinux.level) },
 	{ "privileged", HW_BOOL, AT(privileged) },
 	{ "resources", HW_OBJECT, AT(resources), .has = HAS(has_resources),
 	  .sub = oci_resources_fields },
@@ -203,6 +207,14 @@ int pod_check_labels(const struct hw_map *labels, const struct hw_map *annotatio
 	return 0;
 }
 
+int pod_check_selinux(const struct pod_selinux *label, struct hw_err *e)
+{
+	if (str_empty(label->user) && str_empty(label->role) && str_empty(label->type) &&
+	    str_empty(label->level))
+		return 0;
+	return err_text(e, -EINVAL, "linux.security_context.selinux_options is not supported yet");
+}
+
 enum pod_sysctl pod_sysctl_kind(const char *name)
 {
 	static const struct {
@@ -258,6 +270,8 @@ static int check_spec(const struct pod_spec *spec, struct hw_err *e)
 		r = check_hostname(spec, e);
 	if (r == 0)
 		r = check_modes(&spec->namespaces, e);
+	if (r == 0)
+		r = pod_check_selinux(&spec->selinux, e);
 	if (r == 0)
 		r = check_ports(spec, e);
 	if (r == 0)

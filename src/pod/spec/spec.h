@@ -37,6 +37,11 @@ struct pod_namespaces {
 	int user;	       /* enum pod_mode */
 };
 
+/* An SELinux label. */
+struct pod_selinux {
+	char *user, *role, *type, *level;
+};
+
 struct pod_dns {
 	struct hw_strings servers, searches, options;
 };
@@ -64,6 +69,7 @@ struct pod_spec {
 	char *cgroup_parent;
 	struct hw_map sysctls;
 	struct pod_namespaces namespaces;
+	struct pod_selinux selinux;
 	bool privileged;
 	bool has_resources, has_overhead;
 	struct oci_resources resources, overhead;
@@ -81,6 +87,10 @@ extern const struct hw_field pod_namespace_fields[]; /* struct pod_namespaces */
 /* Return: 0; -EINVAL if labels and annotations have more than POD_LABELS_MAX bytes in all */
 int pod_check_labels(const struct hw_map *labels, const struct hw_map *annotations,
 		     struct hw_err *e);
+
+/* Labels are not supported yet. One that is not empty is refused on every host: a client that sends
+ * it relies on it. Return: 0 or -EINVAL */
+int pod_check_selinux(const struct pod_selinux *label, struct hw_err *e);
 
 /* Return: the value of an annotation; NULL if the pod does not have it */
 const char *pod_spec_annotation(const struct pod_spec *spec, const char *key);
