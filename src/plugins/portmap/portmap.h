@@ -153,8 +153,9 @@ uint16_t portmap_key_port(const struct nft_elem *elem);
 
 /* Add the elements of call->created. */
 int portmap_rules_add(const struct hw_call *call, struct hw_err *e);
-/* Like portmap_rules_add(), but also takes a port back from a younger attachment, and from one whose
- * network namespace no longer exists. */
+/* Like portmap_rules_add(), but also takes over a port of a container whose ADD finished earlier, or whose
+ * network namespace no longer exists, and takes back a port from a younger attachment of the same
+ * container. */
 int portmap_rules_repair(const struct hw_call *call, struct hw_err *e);
 /* Delete the elements of the record that this attachment still has. Ports that other attachments of
  * the container also requested are transferred to the oldest of them whose network namespace
@@ -227,10 +228,11 @@ int portmap_find_other(struct portmap_batch *batch, const struct portmap_port *p
  * how to free the port.
  * Return: -EADDRINUSE, or another error */
 int portmap_conflict(struct nft *nft, const struct nft_elem *elem, struct hw_err *e);
-/* For repair: delete a mapping of another container if its attachment is younger than this one, or
- * if its network namespace no longer exists.
+/* For repair: delete a mapping of another container if the last ADD of this container that requested the
+ * port finished later than that of the other one, or if the other's network namespace no longer exists.
+ * Not if this container's namespace no longer exists, or while an ADD of the other one is unfinished.
  * Return: 1 if deleted, 0 if not */
-int portmap_take_back(struct portmap_batch *batch, const struct nft_elem *elem, struct hw_err *e);
+int portmap_take_over(struct portmap_batch *batch, const struct nft_elem *elem, struct hw_err *e);
 
 /* ---- chains (chain.c) ------------------------------------------------------------------------ */
 

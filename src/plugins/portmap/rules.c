@@ -191,7 +191,7 @@ static int put_new_port(void *ctx, const struct portmap_record *record,
 /* Does the container's port @there lead to another attachment, so that both share it? CHECK and
  * repair need not ask if it leads to this attachment. A first ADD does: the address may have been
  * that of another attachment, which still has a record. Repair takes a port back from a younger
- * attachment.
+ * attachment of the container.
  * Return: 1 if so, 0 if not */
 static int is_shared(struct portmap_batch *batch, const struct nft_elem *target,
 		     struct nft_elem *there, struct hw_err *e)
@@ -258,7 +258,7 @@ static int put_port(void *ctx, const struct portmap_record *record, const struct
 	int r;
 
 	while ((r = portmap_get_port(batch, port, pod, &there, e)) == 2) {
-		r = batch->is_repair ? portmap_take_back(batch, &there, e) : 0;
+		r = batch->is_repair ? portmap_take_over(batch, &there, e) : 0;
 		if (r <= 0)
 			return r < 0 ? r : portmap_conflict(batch->nft, &there, e);
 	}
