@@ -65,6 +65,28 @@ load portmap
 	[ "$(ours)" = "[]" ]
 }
 
+@test "portmap: repair restores the other ports of a container that has lost one" {
+	pod c1 one
+	pod c2 two
+	some='{"hostPort":81,"containerPort":80,"protocol":"tcp","hostIP":"192.0.2.3"}'
+	add c1 "$tcp" "$some" "$udp"
+	nft flush ruleset
+	add c2 "$tcp"
+	echo 0 >/proc/sys/net/ipv4/conf/cni0/route_localnet
+	for _ in 1 2; do
+		run ! hawser-plugin repair
+		[[ "$output" == *"repair container c1 interface eth0 of network net: host port 8080/tcp is taken by container c2, "* ]]
+		[ "$(owned_ports)" = "anyport4 tcp . 8080 : 10.7.0.3 . 80 anyport4 udp . 8080 : 10.7.0.2 . 80 port4 tcp . 192.0.2.3 . 81 : 10.7.0.2 . 80" ]
+	done
+	[ "$(seen outside one 192.0.2.3 tcp 81)" = 192.0.2.2 ]
+	[ "$(cat /proc/sys/net/ipv4/conf/cni0/route_localnet)" = 1 ]
+	check c2 "$tcp"
+	del c1
+	check c2 "$tcp"
+	del c2
+	[ "$(ours)" = "[]" ]
+}
+
 @test "portmap: after a flush repair gives a port to the newer of two containers, whatever the order of their names" {
 	pod c1 one
 	pod c2 two

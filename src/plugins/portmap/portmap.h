@@ -14,6 +14,7 @@
 
 #include <hawser/plugin.h>
 
+#include "base/err.h"
 #include "base/mem.h"
 #include "net/nft/nft.h"
 
@@ -134,6 +135,7 @@ struct portmap_batch {
 	struct nft_elems transferred; /* DEL: elements of ports that other attachments get */
 	struct nft_elems singles;     /* all elements of port4 and port6, if has_singles is true */
 	bool has_singles;
+	struct errors conflicts;	   /* repair: the first port that another container keeps */
 	struct portmap_attachments others; /* empty until portmap_attachments_read() */
 };
 
@@ -155,7 +157,8 @@ uint16_t portmap_key_port(const struct nft_elem *elem);
 int portmap_rules_add(const struct hw_call *call, struct hw_err *e);
 /* Like portmap_rules_add(), but also takes over a port of a container whose ADD finished earlier, or whose
  * network namespace no longer exists, and takes back a port from a younger attachment of the same
- * container. */
+ * container. If other containers keep some of the ports, all other elements are restored.
+ * Return: 0; -EADDRINUSE in that case; or another negative errno */
 int portmap_rules_repair(const struct hw_call *call, struct hw_err *e);
 /* Delete the elements of the record that this attachment still has. Ports that other attachments of
  * the container also requested are transferred to the oldest of them whose network namespace
