@@ -43,6 +43,11 @@ fails_with() {
 	[ "$actual" = "$message" ] || [[ $message == *'*'* && $actual == $message ]]
 }
 
+# sanitizers: print the sanitizers of this build, or "none"
+sanitizers() {
+	meson introspect "$HAWSER_BUILD" --buildoptions | jq -r '.[] | select(.name == "b_sanitize").value'
+}
+
 # install_hawser: install into $DESTDIR, so that pkg-config, the compiler and the dynamic linker find
 # libhawser there and nowhere else. Call it in setup_file.
 install_hawser() {
@@ -54,8 +59,7 @@ install_hawser() {
 	mkdir "$PKG_CONFIG_PATH"
 	sed "s|^prefix=|&$DESTDIR|" "$pc" >"$PKG_CONFIG_PATH/hawser.pc"
 	# a program that links with a sanitized library must be sanitized too
-	sanitize=$(meson introspect "$HAWSER_BUILD" --buildoptions |
-		jq -r '.[] | select(.name == "b_sanitize").value')
+	sanitize=$(sanitizers)
 	[ "$sanitize" = none ] || export CFLAGS="-g -fsanitize=$sanitize" LDFLAGS="-fsanitize=$sanitize"
 }
 

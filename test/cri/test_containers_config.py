@@ -217,6 +217,7 @@ def test_limits_are_set_in_the_cgroup_and_reported(containers):
         assert cgroup_value(main, "memory", "memory.limit_in_bytes") == str(64 << 20)
     assert cgroup_value(main, "cpuset", "cpuset.cpus") == "0"
     assert pathlib.Path("/proc/%d/oom_score_adj" % main).read_text().strip() == "500"
+    assert d.cri.sh(container, "cat /proc/self/oom_score_adj") == "500\n"
     reported = d.cri.container(container).resources.linux
     assert {k: getattr(reported, k) for k in limits} == limits
     d.restart()

@@ -11,6 +11,7 @@ import os
 import pathlib
 import pwd
 import re
+import signal
 import socket
 import struct
 import subprocess
@@ -18,7 +19,7 @@ import subprocess
 import pytest
 
 pytest.importorskip("grpc", reason="python3-grpcio is not installed")
-from containers import POD, containers  # noqa: F401, a fixture
+from containers import FOREVER, POD, containers  # noqa: F401, a fixture
 from cridaemon import BUILD, Daemon
 from fetching import (ARCHITECTURE, CONFIG, FETCH, JOB, Image, Puller, StalledImage, children_of, status_of, to_json)
 from hawsercli import HAWSER, environment
@@ -31,8 +32,9 @@ FETCH_UID = 54321
 DAEMON, SUPERVISOR, FETCHER, READER, UNPACKER, LAYER = (
     "hawser-cri", "hawser-fetch: supervisor", "hawser-fetch: fetcher, registry", "hawser-fetch: fetcher, archive",
     "hawser-fetch: unpacker", "hawser-layer")
-SERVE, CALL, PLUGIN, PAUSE, CONMON = (
-    "hawser-plugin serve", "hawser-plugin serve: process of a call", "plugin that is executed", "hawser-pause", "conmon")
+SERVE, CALL, PLUGIN, PAUSE, CONMON, CRUN = (
+    "hawser-plugin serve", "hawser-plugin serve: process of a call", "plugin that is executed", "hawser-pause", "conmon",
+    "crun of an ExecSync")
 
 
 @contextlib.contextmanager
@@ -202,18 +204,33 @@ def verifying(directory):
         yield pid
 
 
+def exec_pid(daemon, container):
+    """The pid of the command that runs in a container, None if crun has not started it yet."""
+    for file in daemon.bundle(container).glob("exec.*/pid"):
+        text = file.read_text()
+        return int(text) if text else None
+    return None
+
+
 @contextlib.contextmanager
 def running(daemon):
-    """A pod with a container, and the ADD of another pod that hangs in an executed plugin: yields the pids."""
+    """A pod with a container in which a command runs, and the ADD of another pod that hangs in an executed plugin: yields
+    the pids."""
     container = daemon.cri.run_container(daemon.cri.pod("a", pid=POD, network=POD), pid=POD)
     pids = {PAUSE: int(daemon.cri.info(daemon.cri.ids()[0])["pid"]), CONMON: daemon.monitor(container)}
     daemon.direct("ADD.pause")
     create = daemon.cri.start_run("b")
     daemon.wait_for_call("ADD", times=2)
+    command = daemon.cri.start("ExecSync", container_id=container, cmd=FOREVER)
+    wait_until(lambda: exec_pid(daemon, container))
+    pids[CRUN] = int(status_of(exec_pid(daemon, container))["PPid"])
+    assert pids[CRUN] in daemon.programs()
     pids[PLUGIN], pids[SERVE] = daemon.called("ADD")["pid"], daemon.serve()
     (pids[CALL],) = [pid for pid in children_of(pids[SERVE]) if pids[PLUGIN] in children_of(pid)]
     wait_until(lambda: status_of(pids[PAUSE])["Seccomp"] == "2")
     yield pids
+    os.kill(exec_pid(daemon, container), signal.SIGKILL)
+    assert command.result().exit_code == 128 + signal.SIGKILL
     daemon.undirect()
     create.result()
 

@@ -5,6 +5,7 @@ test_fetch_error_text.py - what the errors of hawser-fetch say, and what they ke
 The client that reads an error may be anybody who may create a pod. A registry that redirects a request must not show
 that client what only this node can read.
 """
+import base64
 import errno
 
 import pytest
@@ -95,3 +96,66 @@ def test_a_token_in_the_message_of_a_registry_is_not_part_of_the_error(server, p
         TOKEN, DIGEST, "a/" * 30)))
     fails(puller, server.host, errno.EACCES, "HTTP status 403 (token [...] has expired: manifest %s, repository %s)" % (
         DIGEST, "a/" * 30))
+
+
+PASSWORD = "Sesam 42!"
+CREDENTIALS = {
+    "the password": ({"username": "me", "password": PASSWORD}, PASSWORD),
+    "username and password": ({"username": "me", "password": PASSWORD},
+                              base64.b64encode(("me:" + PASSWORD).encode()).decode()),
+    "an identity token": ({"identity_token": SECRET}, SECRET),
+    "a registry token": ({"registry_token": SECRET}, SECRET),
+    "a short password": ({"username": "me", "password": "4Ab/"}, "4Ab/"),
+}
+LONG = "x " * 146  # what follows is cut off after a few characters
+
+
+def refuse(server, *texts):
+    """Refuses manifests; tokens are given to everybody."""
+    server.before = lambda h: server.respond(h, 200, b'{"token": "abc"}') if "/token" in h.path else (
+        h.headers.get("Authorization") and server.respond(h, 403, error("".join(texts))) or server.respond(
+            h, 401, headers={"WWW-Authenticate": 'Bearer realm="%s/token"' % server.url}))
+
+
+@pytest.mark.parametrize("what", CREDENTIALS)
+def test_the_credentials_in_the_message_of_a_registry_are_not_part_of_the_error(what, server, puller):
+    credentials, secret = CREDENTIALS[what]
+    refuse(server, "wrong: ", secret, " or <", secret, ">")
+    assert secret not in fails(puller, server.host, errno.EACCES, "HTTP status 403 (wrong: [...] or <[...]>)", **credentials)
+    refuse(server, LONG, secret)
+    assert secret[:3] not in fails(puller, server.host, errno.EACCES, "HTTP status 403 (x x ", **credentials)
+
+
+@pytest.mark.parametrize("what", CREDENTIALS)
+def test_the_credentials_in_the_message_of_a_token_server_are_not_part_of_the_error(what, server, puller):
+    credentials, secret = CREDENTIALS[what]
+    server.before = lambda h: server.respond(h, 401, error("wrong: " + secret), {
+        "WWW-Authenticate": 'Bearer realm="%s/token"' % server.url})
+    assert secret not in fails(puller, server.host, errno.EKEYREJECTED, "HTTP status 401 (wrong: [...])", **credentials)
+
+
+def test_a_short_token_in_the_message_of_a_registry_is_not_part_of_the_error(server, puller):
+    ask_for_token(server, server)
+    missing = server.before
+    server.before = lambda h: ("/token" in h.path and server.respond(h, 200, b'{"token": "Zq42"}')) or missing(h) or (
+        server.respond(h, 403, error("token Zq42 has expired")))
+    fails(puller, server.host, errno.EACCES, "HTTP status 403 (token [...] has expired)")
+
+
+def test_a_password_in_a_document_of_the_registry_is_not_part_of_the_error(server, puller):
+    server.before = lambda h: server.respond(h, 200, DOCUMENTS["a media type"][1])
+    fails(puller, server.host, errno.EOPNOTSUPP, 'unsupported media type "[...]"', username="me", password=SECRET)
+
+
+def test_a_password_of_a_mirror_is_not_part_of_the_error(server, puller, tmp_path):
+    path = tmp_path / "auth.json"
+    path.write_bytes(to_json({"auths": {server.host: {"username": "me", "password": PASSWORD}}}))
+    server.before = lambda h: server.respond(h, 403, error("wrong: " + PASSWORD))
+    text = fails(puller, server.host, errno.EACCES, "HTTP status 403 (wrong: [...]); mirror: ", mirrors=[server.url],
+                 auth_file=str(path))
+    assert PASSWORD not in text
+
+
+def test_three_characters_of_a_message_are_not_taken_for_a_password(server, puller):
+    server.before = lambda h: server.respond(h, 404, error("no such tag"))
+    fails(puller, server.host, errno.ENODATA, "HTTP status 404 (no such tag)", username="me", password="tag")

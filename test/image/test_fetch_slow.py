@@ -131,6 +131,28 @@ def test_the_time_before_the_first_byte_does_not_count(server, slow, puller):
     puller.pull(server.host + "/app:latest", slow_ms=500)
 
 
+def test_the_time_that_a_registry_demands_to_wait_does_not_count(server, puller):
+    image = image_of(100)
+    server.add(image)
+    name = digest(image.packed[0])
+    answers = ["first half", "wait", "wait"]
+
+    def respond(h):
+        answer = answers.pop(0) if name in h.path and answers else None
+        if answer == "wait":
+            return server.respond(h, 429, headers={"Retry-After": "2"})
+        if answer:
+            h.send_response(200)
+            h.send_header("Content-Length", str(len(image.packed[0])))
+            h.end_headers()
+            h.wfile.write(image.packed[0][:1000])
+            h.close_connection = True
+        return bool(answer)
+    server.before = respond
+    result = puller.pull(server.host + "/app:latest", slow_ms=1000, retries=4)
+    assert len(puller.file(result, 0, "f")) == 100 and not answers
+
+
 def test_a_layer_of_a_slow_mirror_is_fetched_from_the_registry(server, slow, puller):
     image, mirror = image_of(50_000), Server()
     server.add(image)

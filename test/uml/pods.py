@@ -81,6 +81,19 @@ def test_the_processes_that_run_plugins_do_not_inherit_a_negative_oom_score_adj(
     assert (oom_score(d.process.pid), oom_score(serve), oom_score(call)) == (-999, 0, 0)
 
 
+def test_commands_have_the_oom_score_adj_of_their_container_and_not_that_of_the_daemon(daemons):
+    d = daemons("--cgroup-driver", "cgroupfs", prefix=("choom", "--adjust", "-999", "--"))
+    pod = d.cri.pod()
+    assert oom_score(d.process.pid) == -999
+    for score in (500, None, -998):
+        given = {} if score is None else {"resources": {"oom_score_adj": score}}
+        container = d.cri.run_container(pod, FOREVER, name="score%s" % score, **given)
+        want = score or 0
+        assert oom_score(d.main(container)) == want
+        assert d.cri.sh(container, "cat /proc/self/oom_score_adj") == "%d\n" % want
+        assert oom_score(d.monitor(container)) == -1000  # conmon protects itself
+
+
 def test_a_container_has_its_limits_and_ends_with_its_pod(daemons):
     d = daemons("--cgroup-driver", "cgroupfs")
     pod = d.cri.pod(pid=POD)

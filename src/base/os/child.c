@@ -15,7 +15,7 @@
  *   direct   The process has no other thread, and SIGCHLD has its default
  *            disposition: nothing else can take the status. The program is a
  *            direct child of this process. All our short-lived programs use this
- *            mode, because it is faster.
+ *            mode, because it is faster. Not with .oom_score.
  *
  *   watched  Otherwise there is a watcher process between the calling program and
  *            the program to run. The watcher shares our memory, has exit signal
@@ -36,6 +36,11 @@
  * The watcher has a copy of the descriptor table and closes all descriptors except
  * the two that it uses, so it keeps no descriptor of the calling program open. No
  * memory is copied, however large the calling program is.
+ *
+ * With .oom_score, the watcher writes it to its own oom_score_adj, which the program
+ * inherits, so that the program never runs with another one. For a process of CLONE_VFORK
+ * the kernel does not copy the value to the processes that share its memory, and never
+ * chooses such a process when memory runs out: the calling program is not affected.
  *
  * Killing by process group ID is safe in both modes: the ID cannot be reused
  * before the process that kills has waited for the program.
@@ -80,8 +85,9 @@ struct child {
 
 	bool watched;
 	pthread_t thread;
-	int stop_fd; /* an eventfd */
-	int error;   /* positive errno if there is no status */
+	int stop_fd;	    /* an eventfd */
+	int error;	    /* positive errno if there is no status */
+	const char *action; /* what failed with .error */
 	int status;
 };
 
@@ -127,7 +133,7 @@ static struct child *child_new(const struct child_start *start)
 	sigset_t all, none;
 	int r;
 
-	*c = (struct child){ .start = start, .end_fd = -1, .stop_fd = -1 };
+	*c = (struct child){ .start = start, .end_fd = -1, .stop_fd = -1, .action = "execute" };
 	posix_spawn_file_actions_init(&c->files);
 	r = posix_spawn_file_actions_adddup2(&c->files, start->in, STDIN_FILENO);
 	if (r == 0)
@@ -232,11 +238,11 @@ static void kill_program(const struct child *c, pid_t program)
 	kill(program, SIGKILL);
 }
 
-static bool can_wait_directly(void)
+static bool can_wait_directly(const struct child_start *start)
 {
 	struct sigaction sa;
 
-	return __libc_single_threaded && sigaction(SIGCHLD, NULL, &sa) == 0 &&
+	return !start->oom_score && __libc_single_threaded && sigaction(SIGCHLD, NULL, &sa) == 0 &&
 	       sa.sa_handler == SIG_DFL && !(sa.sa_flags & SA_NOCLDWAIT);
 }
 
@@ -261,6 +267,20 @@ static int start_direct(struct child *c, struct hw_err *e)
 
 /* ---- in the watcher: no locks, no allocation ------------------------------------------------ */
 
+/* Return: 0 or a positive errno */
+static int write_oom_score(int score)
+{
+	char text[16];
+	int fd, error, len = snprintf(text, sizeof(text), "%d", score);
+
+	fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return errno;
+	error = write(fd, text, (size_t)len) < 0 ? errno : 0;
+	close(fd);
+	return error;
+}
+
 static int watcher_main(void *arg)
 {
 	struct sigaction by_default = { .sa_handler = SIG_DFL };
@@ -268,12 +288,17 @@ static int watcher_main(void *arg)
 	int stop_fd = c->stop_fd;
 	struct pollfd fds[2] = { { .fd = stop_fd, .events = POLLIN }, { .events = POLLIN } };
 	pid_t program;
-	int error;
+	int error = 0;
 
-	/* both change the watcher only, as it was cloned without CLONE_SIGHAND and CLONE_THREAD */
+	/* all of these change the watcher only, as it was cloned without CLONE_SIGHAND and CLONE_THREAD */
 	sigaction(SIGCHLD, &by_default, NULL);
 	set_files_limit(&program_files);
-	error = child_spawn(c, &program);
+	if (c->start->oom_score)
+		error = write_oom_score(*c->start->oom_score);
+	if (error)
+		c->action = "set the oom_score_adj of";
+	else
+		error = child_spawn(c, &program);
 	if (error) {
 		c->error = error;
 		return 0;
@@ -336,7 +361,7 @@ int child_start(const struct child_start *start, struct child **ret_child, struc
 	AUTO(child_free) struct child *c = child_new(start);
 	int r;
 
-	r = can_wait_directly() ? start_direct(c, e) : start_watched(c, e);
+	r = can_wait_directly(start) ? start_direct(c, e) : start_watched(c, e);
 	if (r == 0)
 		*ret_child = take_ptr(c);
 	return r;
@@ -369,7 +394,7 @@ int child_wait(struct child *child, int *ret_status, struct hw_err *e)
 	else
 		wait_for_exit(c->program, 0, &c->status);
 	if (c->error)
-		return err_set(e, -c->error, "execute %s", c->start->path);
+		return err_set(e, -c->error, "%s %s", c->action, c->start->path);
 	*ret_status = c->status;
 	return 0;
 }

@@ -28,6 +28,9 @@ struct child_start {
 	const int *keep;  /* become descriptors 3, 4, ... of the program; see CHILD_FD_MIN */
 	size_t n_keep;
 	bool stay; /* stay in our process group; else the program leads a new group */
+	/* oom_score_adj of the program, from its start; NULL: ours. A lower one than ours needs
+	 * CAP_SYS_RESOURCE. If it cannot be set, the program is not executed. */
+	const int *oom_score;
 };
 
 /* .in, .out and .keep must be at least CHILD_FD_MIN + .n_keep: a lower number could be overwritten

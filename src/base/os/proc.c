@@ -213,6 +213,7 @@ static int start_program(struct proc_run *run, struct hw_err *e)
 		.out = run->output.write_fd,
 		.err = p->stderr_through ? STDERR_FILENO : run->errors.write_fd,
 		.stay = p->stay,
+		.oom_score = p->oom_score,
 	};
 	return child_start(&run->start, &run->child, e);
 }

@@ -40,6 +40,8 @@ struct proc {
 	bool stay;	     /* stay in our process group, to be killed together with us */
 	int cancel_fd;	     /* the program is killed when this becomes readable; -1: none */
 	int64_t deadline;    /* a deadline of base/time.h, or TIME_NEVER */
+	/* As in struct child_start; NULL: ours. */
+	const int *oom_score;
 	/* If set, called where the program would be killed: it must make the program end. If that takes
 	 * longer than PROC_STOP_MS, the program is killed. */
 	void (*stop)(void *ctx, const struct child *program);

@@ -272,6 +272,47 @@ static void writing_grandchild_does_not_delay_us(void **state)
 	assert_false(is_lock_held(state, LONG));
 }
 
+/* ---- when memory runs out ------------------------------------------------------------------ */
+
+/* Lower values need CAP_SYS_RESOURCE: test/uml/pods.py. */
+static void oom_score_is_as_given(void **state)
+{
+	AUTO(buf_done) struct buf own = { 0 }, still = { 0 };
+	const char *const argv[] = { "/bin/cat", "/proc/self/oom_score_adj", NULL };
+	struct proc p = {
+		.path = argv[0], .argv = argv, .cancel_fd = -1, .deadline = time_deadline(LONG)
+	};
+	struct hw_err e;
+
+	(void)state;
+	assert_int_equal(file_read(AT_FDCWD, argv[1], 64, &own, &e), 0);
+	for (int score = 999; score <= 1000; score++) {
+		AUTO(proc_result_done) struct proc_result result = { 0 };
+		autofree char *want = str_printf("%d\n", score);
+
+		p.oom_score = &score;
+		assert_int_equal(proc_run(&p, &result, &e), 0);
+		assert_string_equal(result.output.data, want);
+	}
+	assert_int_equal(file_read(AT_FDCWD, argv[1], 64, &still, &e), 0);
+	assert_string_equal(still.data, own.data);
+}
+
+static void oom_score_that_cannot_be_set_is_an_error(void **state)
+{
+	struct proc_result result;
+	int score = 1001;
+	struct proc p = { .path = "/bin/true",
+			  .oom_score = &score,
+			  .cancel_fd = -1,
+			  .deadline = time_deadline(LONG) };
+	struct hw_err e;
+
+	(void)state;
+	assert_int_equal(proc_run(&p, &result, &e), -EINVAL);
+	assert_string_equal(e.msg, "set the oom_score_adj of /bin/true: Invalid argument");
+}
+
 /* ---- programs that cannot be executed ------------------------------------------------------ */
 
 static void assert_cannot_execute(const char *path, int code)
@@ -370,6 +411,12 @@ int main(void)
 		WITHOUT_THREAD("a status is formatted as in Go", status_is_formatted_as_by_go),
 		IN_EACH_MODE(WITHOUT_THREAD, ""),
 		IN_EACH_MODE(WITH_THREAD, ", with another thread"),
+		/* these start a thread */
+		WITHOUT_THREAD("a program has the given oom_score_adj, and this process keeps its "
+			       "own",
+			       oom_score_is_as_given),
+		WITHOUT_THREAD("if the oom_score_adj cannot be set, the call fails with that errno",
+			       oom_score_that_cannot_be_set_is_an_error),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -654,9 +654,10 @@ static int repair_all(const struct repair_list *list, repair_fn *repair, struct 
 }
 
 /* Repairs the oldest attachment first. The record of a dead pod may still name an address that a
- * newer pod has now: the newer pod is repaired later and takes the address over. A host port, in
- * contrast, stays with the first attachment that claims it. Therefore a first pass repairs only the
- * pods whose namespace still exists, so that they claim their host ports first. */
+ * newer pod has now: the newer pod is repaired later and takes the address over. A host port of
+ * portmap must never go to a dead pod, so a first pass repairs only the pods whose namespace still
+ * exists. The second pass finds what a newer pod has taken over from an older one in the first pass,
+ * and reports it. */
 int attach_repair(const struct hw_plugin *const *plugins, const char *state_dir,
 		  struct errors *errors)
 {

@@ -65,8 +65,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	AUTO(http_response_done) struct http_response r = { 0 };
 	AUTO(challenge_done) struct challenge c = { 0 };
+	AUTO(secrets_done) struct secrets secrets = { 0 };
 	struct hw_err e;
 
+	secrets_add(&secrets, "unknown");
 	http_head_reset(&r);
 	feed_lines(&r, (const char *)data, size);
 	if (r.location)
@@ -79,6 +81,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	assert(r.retry_after >= -1);
 	assert(r.status == 0 || (r.status >= 100 && r.status <= 999));
 	buf_add(&r.body, data, size);
-	assert(http_status_error(&r, &e) < 0);
+	assert(http_status_error(&r, &secrets, &e) < 0);
 	return 0;
 }

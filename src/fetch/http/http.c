@@ -253,10 +253,12 @@ static void hide_tokens(const char *message, struct buf *ret_text)
 
 /* Example of a message:
  * {"errors":[{"code":"MANIFEST_UNKNOWN","message":"manifest unknown"}]} */
-int http_status_error(const struct http_response *r, struct hw_err *e)
+int http_status_error(const struct http_response *r, const struct secrets *secrets,
+		      struct hw_err *e)
 {
 	AUTO(value_free) struct value *v = NULL;
 	AUTO(buf_done) struct buf text = { 0 };
+	autofree char *shown = NULL;
 	const struct value *first;
 	const char *message = NULL;
 	struct hw_err ignored;
@@ -272,7 +274,9 @@ int http_status_error(const struct http_response *r, struct hw_err *e)
 	}
 	if (str_empty(message))
 		return err_text(e, code, "HTTP status %d", r->status);
-	hide_tokens(message, &text);
+	/* before the message is cut off, which may leave a part of a secret */
+	shown = secrets_hide(secrets, message);
+	hide_tokens(str_or(shown, ""), &text);
 	return err_text(e, code, "HTTP status %d (%.*s)", r->status, MESSAGE_MAX, text.data);
 }
 

@@ -28,6 +28,7 @@
 #include "fetch/http/certs.h"
 #include "fetch/http/pace.h"
 #include "fetch/http/scope.h"
+#include "fetch/http/secrets.h"
 
 struct http_response {
 	int status;
@@ -78,9 +79,10 @@ int http_perform(struct http *h, const struct http_request *request,
 		 struct http_response *ret_response, struct hw_err *e);
 void http_response_done(struct http_response *r);
 /* Convert a response whose status is not 2xx to an error, with the registry's message if there is
- * one and cross_origin is not set. Return: negative errno, see struct job_failed in
- * image/protocol/job.h; -EIO if the status has no errno of its own */
-int http_status_error(const struct http_response *r, struct hw_err *e);
+ * one and cross_origin is not set. The message contains none of @secrets. Return: negative errno, see
+ * struct job_failed in image/protocol/job.h; -EIO if the status has no errno of its own */
+int http_status_error(const struct http_response *r, const struct secrets *secrets,
+		      struct hw_err *e);
 bool http_may_retry(int error);
 
 AUTO_DEFINE(http_free, struct http);

@@ -17,6 +17,18 @@ void pace_receive(struct pace *p, size_t len, int64_t now)
 	p->received += (int64_t)len;
 }
 
+void pace_wait(struct pace *p, int64_t nanoseconds)
+{
+	int64_t left = SECONDS_MAX * 1000 * MS - p->waited;
+
+	if (p->began == 0)
+		return;
+	if (nanoseconds > left)
+		nanoseconds = left;
+	p->waited += nanoseconds;
+	p->away += nanoseconds;
+}
+
 int pace_check(struct pace *p, int64_t now, int slow_ms, struct hw_err *e)
 {
 	int64_t ms = (now - p->began - p->away) / MS;

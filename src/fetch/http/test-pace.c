@@ -69,6 +69,23 @@ static void test_away(void **state)
 	assert_int_equal(check(&p, 130, &e), -ETIMEDOUT);
 }
 
+static void test_wait(void **state)
+{
+	struct pace p = { 0 };
+	struct hw_err e;
+
+	(void)state;
+	pace_wait(&p, 100 * SECOND); /* before the transfer */
+	pace_receive(&p, 1, START);
+	pace_wait(&p, 60 * SECOND);
+	pace_wait(&p, 40 * SECOND);
+	assert_int_equal(check(&p, 129, &e), 0);
+	assert_int_equal(check(&p, 130, &e), -ETIMEDOUT);
+	pace_wait(&p, 3600 * SECOND);
+	assert_int_equal(check(&p, 3629, &e), 0);
+	assert_int_equal(check(&p, 3630, &e), -ETIMEDOUT);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -78,6 +95,8 @@ int main(void)
 		  NULL, NULL, NULL },
 		{ "pace: the time in which the receiver works does not count", test_away, NULL,
 		  NULL, NULL },
+		{ "pace: up to an hour of waiting before repeated requests does not count",
+		  test_wait, NULL, NULL, NULL },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -102,16 +102,39 @@ static bool has_password(const struct credentials *c)
 	return !str_empty(c->username) || !str_empty(c->password);
 }
 
+/* @header: value of a header, "Basic" or "Bearer" and the secret; NULL: none */
+static void add_secrets(const struct auth *a, const char *header, struct secrets *s)
+{
+	const struct credentials *c = &a->credentials;
+	AUTO(str_wipe) char *basic = has_password(c) ? format_basic(c) : NULL;
+
+	secrets_add(s, c->password);
+	secrets_add(s, c->identity_token);
+	secrets_add(s, c->registry_token);
+	secrets_add(s, basic ? strchr(basic, ' ') + 1 : NULL);
+	secrets_add(s, header ? strchr(header, ' ') + 1 : NULL);
+}
+
+void auth_add_secrets(struct auth *a, struct secrets *s)
+{
+	pthread_mutex_lock(&a->lock);
+	add_secrets(a, a->header, s);
+	pthread_mutex_unlock(&a->lock);
+}
+
 /* ---- tokens ---------------------------------------------------------------- */
 
-static int parse_token(const struct http_response *response, char **ret_header, struct hw_err *e)
+static int parse_token(const struct auth *a, const struct http_response *response,
+		       char **ret_header, struct hw_err *e)
 {
+	AUTO(secrets_done) struct secrets secrets = { 0 };
 	struct token t = { 0 };
 	const char *text;
 	int r;
 
+	add_secrets(a, a->header, &secrets);
 	if (response->status != 200)
-		return http_status_error(response, e);
+		return http_status_error(response, &secrets, e);
 	r = hw_field_decode(token_fields, str_or(response->body.data, ""), response->body.len, &t,
 			    e);
 	if (r < 0) {
@@ -183,7 +206,7 @@ static int request_token(const struct auth *a, struct http *h, const struct chal
 	if (r == 0) /* the message of another server is no more shown than after a redirect */
 		response.cross_origin = response.cross_origin || !is_registry;
 	if (r == 0)
-		r = parse_token(&response, ret_header, e);
+		r = parse_token(a, &response, ret_header, e);
 	if (response.body.data)
 		explicit_bzero(response.body.data, response.body.len);
 	return r < 0 ? err_ctx(e, "token server %s", text) : 0;
@@ -193,6 +216,7 @@ static int new_header(struct auth *a, struct http *h, const struct http_response
 		      char **ret_header, struct hw_err *e)
 {
 	AUTO(challenge_done) struct challenge c = { 0 };
+	AUTO(secrets_done) struct secrets secrets = { 0 };
 	bool is_fixed = !str_empty(a->credentials.registry_token);
 
 	challenge_choose(&refused->challenges, &c);
@@ -203,7 +227,8 @@ static int new_header(struct auth *a, struct http *h, const struct http_response
 		*ret_header = format_basic(&a->credentials);
 		return 0;
 	}
-	http_status_error(refused, e);
+	add_secrets(a, a->header, &secrets);
+	http_status_error(refused, &secrets, e);
 	return err_ctx(e, "authentication required");
 }
 

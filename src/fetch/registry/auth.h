@@ -17,6 +17,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "fetch/http/http.h"
+#include "fetch/http/secrets.h"
 #include "image/credentials.h"
 
 struct auth;
@@ -29,6 +30,8 @@ void auth_free(struct auth *a); /* overwrites the credentials and the header */
 /* Return: value of the header, to be freed with str_wipe(); NULL: none yet. *ret_generation: for
  * auth_renew() */
 char *auth_header(struct auth *a, unsigned int *ret_generation);
+/* Add the credentials, in the forms in which they are sent, and the current token. */
+void auth_add_secrets(struct auth *a, struct secrets *s);
 /* Get a new header after the registry has refused one. @refused: the response with status 401;
  * @generation: that of the refused header. If it is not the latest generation, another thread has
  * already renewed the header. Return: 0; -EKEYREJECTED: no credentials that the registry accepts;

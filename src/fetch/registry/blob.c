@@ -15,7 +15,7 @@
  *	range requested, range received          request the rest as parallel ranges
  *	range requested, whole blob received     skip the bytes that were already passed on
  *
- * registry_backoff() waits before each retry.
+ * registry_backoff() waits before each retry. This time does not count as time of the transfer (pace.h).
  */
 #include "fetch/registry/blob.h"
 
@@ -23,6 +23,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "base/time.h"
 #include "fetch/codec/sha256.h"
 #include "fetch/http/ranges.h"
 #include "image/digest.h"
@@ -134,6 +135,16 @@ static int fetch_ranges(struct transfer *t, const struct http_response *response
 	return http_fetch_ranges(t->b->http, &ranges, e);
 }
 
+static bool back_off(struct transfer *t, struct registry_retry *retry, int error,
+		     const struct http_response *response)
+{
+	int64_t before = time_now();
+	bool again = registry_backoff(t->b->registry, retry, error, response);
+
+	pace_wait(&t->pace, time_now() - before);
+	return again;
+}
+
 /* Fetches until the blob is complete, or the retries at this endpoint are exhausted. */
 static int fetch_from_endpoint(struct transfer *t, struct hw_err *e)
 {
@@ -160,7 +171,7 @@ static int fetch_from_endpoint(struct transfer *t, struct hw_err *e)
 			retry = (struct registry_retry){ 0 };
 			retry_at = t->at;
 		}
-		if (!registry_backoff(t->b->registry, &retry, r, &response))
+		if (!back_off(t, &retry, r, &response))
 			return r;
 	}
 }

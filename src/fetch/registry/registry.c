@@ -118,7 +118,29 @@ void registry_free(struct registry *r)
 	free(r);
 }
 
+int registry_hide_secrets(const struct registry *r, struct hw_err *e)
+{
+	for (size_t i = 0; i < r->n; i++) {
+		AUTO(secrets_done) struct secrets secrets = { 0 };
+
+		auth_add_secrets(r->endpoints[i].auth, &secrets);
+		secrets_hide_in(&secrets, e);
+	}
+	return e->code;
+}
+
 /* ---- requests -------------------------------------------------------------- */
+
+/* @header: that was sent; another thread may have replaced it since */
+static int status_error(const struct endpoint *ep, const char *header,
+			const struct http_response *response, struct hw_err *e)
+{
+	AUTO(secrets_done) struct secrets secrets = { 0 };
+
+	auth_add_secrets(ep->auth, &secrets);
+	secrets_add(&secrets, header ? strchr(header, ' ') + 1 : NULL);
+	return http_status_error(response, &secrets, e);
+}
 
 int registry_request(const struct endpoint *ep, struct http *h, struct http_request *request,
 		     struct http_response *ret_response, struct hw_err *e)
@@ -137,7 +159,7 @@ int registry_request(const struct endpoint *ep, struct http *h, struct http_requ
 			return r;
 		/* a different server, reached by a redirect, gets no credentials */
 		if (renewed || ret_response->status != 401 || ret_response->cross_origin)
-			return http_status_error(ret_response, e);
+			return status_error(ep, header, ret_response, e);
 		r = auth_renew(ep->auth, h, ret_response, generation, e);
 		if (r < 0)
 			return r;

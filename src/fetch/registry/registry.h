@@ -50,6 +50,9 @@ struct registry_retry {
 /* Reads the files that the job names: certificates, keys and credentials. @job is borrowed. */
 int registry_new(const struct fetch_job *job, struct registry **ret_registry, struct hw_err *e);
 void registry_free(struct registry *r);
+/* Replaces the credentials for all endpoints in the text of an error: documents that it quotes come from
+ * these. Return: the code of the error */
+int registry_hide_secrets(const struct registry *r, struct hw_err *e);
 
 /* Send a request. If the registry demands a new token, get one and send the request a second time.
  * Sets request->authorization. *ret_response is also written on an error, for registry_backoff().

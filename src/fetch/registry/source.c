@@ -131,7 +131,7 @@ static int resolve(struct source *source, struct resolved_image *ret_image, stru
 	c = acquire_connection(s);
 	r = resolve_at_any(s->registry, c->http, ret_image, e);
 	release_connection(s, c);
-	return r;
+	return r < 0 ? registry_hide_secrets(s->registry, e) : r;
 }
 
 static int fetch_blob(struct source *source, const struct resolved_image *image,
@@ -149,7 +149,7 @@ static int fetch_blob(struct source *source, const struct resolved_image *image,
 
 	r = blob_fetch(&b, e);
 	release_connection(s, c);
-	return r;
+	return r < 0 ? registry_hide_secrets(s->registry, e) : r;
 }
 
 int registry_source_new(const struct fetch_job *job, struct source **ret_source, struct hw_err *e)

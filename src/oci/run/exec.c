@@ -8,6 +8,7 @@
  *        A terminal is made by crun, which sends its descriptor to a socket.
  *        crun (1.8.1) makes the user of the command the owner of its standard input and output. A command
  *        that got the host's /dev/null could then change its mode, so it gets a node of its own.
+ *        crun (1.8.1) ignores oomScoreAdj of a command's process, and the command inherits that of crun.
  */
 #include "oci/run/exec.h"
 
@@ -31,6 +32,7 @@
 #include "base/os/remove-tree.h"
 #include "base/str.h"
 #include "base/time.h"
+#include "oci/oom-score.h"
 #include "oci/run/pid.h"
 
 #define PID_MS	(PROC_STOP_MS / 2) /* for crun to write the process ID */
@@ -44,6 +46,8 @@ struct files {
 	int dir;
 	char *program;		/* crun */
 	struct hw_strings argv; /* of crun, with a NULL at the end */
+	int oom_score;		/* of crun and the command */
+	bool has_oom_score;	/* else they inherit that of this process */
 };
 
 static void files_done(struct files *f)
@@ -118,13 +122,29 @@ static void set_argv(struct files *f, const struct exec_command *x, bool termina
 	f->argv.v[f->argv.n] = NULL;
 }
 
+/* That of the container, as far as this process may set it. */
+static int set_oom_score(struct files *f, const struct oci_process *process, struct hw_err *e)
+{
+	f->has_oom_score = process->has_oom_score_adj;
+	return f->has_oom_score ? oom_score_clamp(process->oom_score_adj, &f->oom_score, e) : 0;
+}
+
+static const int *get_oom_score(const struct files *f)
+{
+	return f->has_oom_score ? &f->oom_score : NULL;
+}
+
 static int files_init(struct files *f, const struct exec_command *x,
 		      const struct exec_streams *streams, struct hw_err *e)
 {
 	autofree char *path = str_printf("%s/exec.XXXXXX", x->bundle);
+	int r;
 
 	if (x->args->n == 0)
 		return err_text(e, -EINVAL, "exec: no command");
+	r = set_oom_score(f, x->process, e);
+	if (r < 0)
+		return r;
 	if (!mkdtemp(path))
 		return err_set(e, -errno, "create a directory in %s", x->bundle);
 	f->path = take_ptr(path);
@@ -209,6 +229,7 @@ int exec_sync(const struct exec_command *x, int cancel_fd, int64_t deadline,
 	if (r < 0)
 		return r;
 	p.argv = (const char *const *)f.argv.v;
+	p.oom_score = get_oom_score(&f);
 	r = proc_run(&p, &result, e);
 	if (r == 0)
 		r = get_code(&f, result.status, &code, e);
@@ -433,6 +454,7 @@ static int start_crun(struct exec *x, const struct exec_streams *streams, int64_
 		.in = x->fds[0],
 		.out = x->fds[1],
 		.err = x->fds[2],
+		.oom_score = get_oom_score(&x->files),
 	};
 	r = child_start(&x->start, &x->child, e);
 	if (r == 0)

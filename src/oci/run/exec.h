@@ -4,8 +4,8 @@
  *
  * What:  exec_sync() runs a command to its end and collects its output. exec_open() starts a command whose
  *        input and output are descriptors of the caller, or a terminal.
- * How:   `crun exec`, without a monitor. The command has the user, environment, directory, capabilities and
- *        confinement of the container's process.
+ * How:   `crun exec`, without a monitor. The command has the user, environment, directory, capabilities,
+ *        confinement and oom_score_adj of the container's process.
  * Rules: a command is killed with its whole process group, which is in a session of its own. Background
  *        processes that have left the group survive, and do not delay the end of the call even if they
  *        keep the output open.

@@ -8,6 +8,9 @@
  *        requested it. A DEL of this attachment transfers the port to the oldest
  *        other attachment that requested it (rules.c). An attachment whose network
  *        namespace no longer exists gets no port; its own DEL or GC removes it.
+ *        Two containers request the same port only if the rules were flushed between
+ *        their ADDs. Repair gives the port to the container whose ADD finished last:
+ *        that ADD has reported the port as working, and its clients may use it.
  * How:   a port is mapped either on one address or on every address. The two cases
  *        have different keys in nftables, so the kernel does not detect an overlap
  *        between them. Therefore each port also has a claim: an element with
@@ -442,8 +445,6 @@ static void format_port(const struct nft_elem *elem, char buf[NFT_ELEM_TEXT])
 struct owner_search {
 	struct nft_elem elem;
 	char *found; /* text for the error; NULL: not found yet */
-	int64_t finished;
-	bool alive;
 };
 
 /* The owner is the container; of an element that 0.1.0 added, it is the attachment. */
@@ -466,14 +467,12 @@ static int compare_record(void *ctx, const struct record *r, struct hw_err *e)
 		return 0;
 	if (!record_has(&record, &search->elem))
 		return 0;
-	search->finished = r->finished;
-	search->alive = attach_has_netns(r);
 	search->found = str_printf(
 		"container %s, interface %s, network %s%s; if that container no longer exists, DEL "
 		"with CNI_CONTAINERID=%s CNI_IFNAME=%s, or GC, on network %s frees the port",
 		r->container_id, r->ifname, r->network,
-		search->alive ? "" : " (its network namespace no longer exists)", r->container_id,
-		r->ifname, r->network);
+		attach_has_netns(r) ? "" : " (its network namespace no longer exists)",
+		r->container_id, r->ifname, r->network);
 	return 1;
 }
 
@@ -544,7 +543,48 @@ int portmap_conflict(struct nft *nft, const struct nft_elem *elem, struct hw_err
 
 /* ---- repair ---------------------------------------------------------------------------------- */
 
-int portmap_take_back(struct portmap_batch *batch, const struct nft_elem *elem, struct hw_err *e)
+/* Two containers that request a port. Of each: when its last ADD that requested the port finished.
+ * Attachments whose namespace no longer exists do not count; 0: there is no other. */
+struct rivals {
+	const struct portmap_batch *batch;
+	const struct nft_elem *elem;
+	int64_t own, owner;
+};
+
+static int compare_number(void *ctx, const struct portmap_record *record,
+			  const struct portmap_port *port, const struct hw_prefix *pod,
+			  struct hw_err *e)
+{
+	const struct nft_elem *elem = ctx;
+
+	(void)record;
+	(void)e;
+	return port->proto == elem->key.v[0] && port->host_port == portmap_key_port(elem) &&
+	       str_ends(elem->set, "4") == (pod->ip.family == AF_INET);
+}
+
+/* An unfinished ADD of the owner counts as the last one: it may be running, and must not succeed without
+ * its port. */
+static int compare_rival(void *ctx, const struct record *r, struct hw_err *e)
+{
+	AUTO(portmap_record_done) struct portmap_record record = { 0 };
+	struct rivals *rivals = ctx;
+	bool own = str_equal(r->container_id, rivals->batch->call->container_id);
+	int64_t *newest = own ? &rivals->own : &rivals->owner;
+	int64_t finished = r->finished || own ? r->finished : INT64_MAX;
+
+	if (!own && !is_owner(r, rivals->elem->owner))
+		return 0;
+	if (finished <= *newest || !r->created ||
+	    hw_field_decode(portmap_record_fields, r->created, strlen(r->created), &record, e) < 0)
+		return 0;
+	if (portmap_for_each_port(&record, compare_number, (void *)rivals->elem, e) > 0 &&
+	    attach_has_netns(r))
+		*newest = finished;
+	return 0;
+}
+
+int portmap_take_over(struct portmap_batch *batch, const struct nft_elem *elem, struct hw_err *e)
 {
 	int r;
 
@@ -553,15 +593,16 @@ int portmap_take_back(struct portmap_batch *batch, const struct nft_elem *elem, 
 	const char family = elem->set[strlen(elem->set) - 1];
 	struct owner_search owner = find_owner(elem);
 	autofree char *found = owner.found;
+	autofree char *state = state_dir_default();
+	struct rivals rivals = { .batch = batch, .elem = elem };
 	struct nft_elem gone[ARRAY_SIZE(maps)];
+	struct errors ignored = { 0 };
 
 	/* The netns is empty if it no longer exists (cni/plugin/attach.c). */
 	if (!found || str_empty(batch->call->netns))
 		return 0;
-	r = portmap_attachments_read(batch, e);
-	if (r < 0)
-		return r;
-	if (owner.alive && owner.finished && owner.finished <= batch->others.own_finished)
+	record_each_of_plugin(state, "portmap", compare_rival, &rivals, &ignored);
+	if (rivals.own <= rivals.owner)
 		return 0;
 	for (size_t i = 0; i < ARRAY_SIZE(maps); i++) {
 		char name[NFT_NAME];

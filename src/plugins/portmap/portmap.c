@@ -250,11 +250,16 @@ static int portmap_status(struct hw_call *call, struct hw_err *e)
 static int portmap_repair(struct hw_call *call, struct hw_err *e)
 {
 	autoclose int lock = -1;
+	struct hw_err ignored;
 	int r;
 
 	r = portmap_lock(call, &lock, e);
 	if (r >= 0)
 		r = portmap_rules_repair(call, e);
+	if (r == -EADDRINUSE) { /* the other ports need it */
+		(void)enable_route_localnet(call->created, &ignored);
+		return r;
+	}
 	return r < 0 ? r : enable_route_localnet(call->created, e);
 }
 

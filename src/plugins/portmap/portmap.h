@@ -14,6 +14,7 @@
 
 #include <hawser/plugin.h>
 
+#include "base/err.h"
 #include "base/mem.h"
 #include "net/nft/nft.h"
 
@@ -134,6 +135,7 @@ struct portmap_batch {
 	struct nft_elems transferred; /* DEL: elements of ports that other attachments get */
 	struct nft_elems singles;     /* all elements of port4 and port6, if has_singles is true */
 	bool has_singles;
+	struct errors conflicts;	   /* repair: the first port that another container keeps */
 	struct portmap_attachments others; /* empty until portmap_attachments_read() */
 };
 
@@ -153,8 +155,10 @@ uint16_t portmap_key_port(const struct nft_elem *elem);
 
 /* Add the elements of call->created. */
 int portmap_rules_add(const struct hw_call *call, struct hw_err *e);
-/* Like portmap_rules_add(), but also takes a port back from a younger attachment, and from one whose
- * network namespace no longer exists. */
+/* Like portmap_rules_add(), but also takes over a port of a container whose ADD finished earlier, or whose
+ * network namespace no longer exists, and takes back a port from a younger attachment of the same
+ * container. If other containers keep some of the ports, all other elements are restored.
+ * Return: 0; -EADDRINUSE in that case; or another negative errno */
 int portmap_rules_repair(const struct hw_call *call, struct hw_err *e);
 /* Delete the elements of the record that this attachment still has. Ports that other attachments of
  * the container also requested are transferred to the oldest of them whose network namespace
@@ -227,10 +231,11 @@ int portmap_find_other(struct portmap_batch *batch, const struct portmap_port *p
  * how to free the port.
  * Return: -EADDRINUSE, or another error */
 int portmap_conflict(struct nft *nft, const struct nft_elem *elem, struct hw_err *e);
-/* For repair: delete a mapping of another container if its attachment is younger than this one, or
- * if its network namespace no longer exists.
+/* For repair: delete a mapping of another container if the last ADD of this container that requested the
+ * port finished later than that of the other one, or if the other's network namespace no longer exists.
+ * Not if this container's namespace no longer exists, or while an ADD of the other one is unfinished.
  * Return: 1 if deleted, 0 if not */
-int portmap_take_back(struct portmap_batch *batch, const struct nft_elem *elem, struct hw_err *e);
+int portmap_take_over(struct portmap_batch *batch, const struct nft_elem *elem, struct hw_err *e);
 
 /* ---- chains (chain.c) ------------------------------------------------------------------------ */
 

@@ -191,7 +191,7 @@ static int put_new_port(void *ctx, const struct portmap_record *record,
 /* Does the container's port @there lead to another attachment, so that both share it? CHECK and
  * repair need not ask if it leads to this attachment. A first ADD does: the address may have been
  * that of another attachment, which still has a record. Repair takes a port back from a younger
- * attachment.
+ * attachment of the container.
  * Return: 1 if so, 0 if not */
 static int is_shared(struct portmap_batch *batch, const struct nft_elem *target,
 		     struct nft_elem *there, struct hw_err *e)
@@ -249,6 +249,19 @@ static int put_claim(struct portmap_batch *batch, const struct portmap_port *por
 	return 0;
 }
 
+/* Repair continues with the other ports. */
+static int put_conflict(struct portmap_batch *batch, const struct nft_elem *there, struct hw_err *e)
+{
+	int r;
+
+	r = portmap_conflict(batch->nft, there, e);
+	if (!batch->is_repair || r != -EADDRINUSE)
+		return r;
+	if (!batch->conflicts.n)
+		errors_add(&batch->conflicts, e);
+	return 0;
+}
+
 static int put_port(void *ctx, const struct portmap_record *record, const struct portmap_port *port,
 		    const struct hw_prefix *pod, struct hw_err *e)
 {
@@ -258,9 +271,9 @@ static int put_port(void *ctx, const struct portmap_record *record, const struct
 	int r;
 
 	while ((r = portmap_get_port(batch, port, pod, &there, e)) == 2) {
-		r = batch->is_repair ? portmap_take_back(batch, &there, e) : 0;
+		r = batch->is_repair ? portmap_take_over(batch, &there, e) : 0;
 		if (r <= 0)
-			return r < 0 ? r : portmap_conflict(batch->nft, &there, e);
+			return r < 0 ? r : put_conflict(batch, &there, e);
 	}
 	has_mapping = r == 1;
 	if (has_mapping) {
@@ -285,6 +298,7 @@ static int put_all(struct portmap_batch *batch, struct hw_err *e)
 	int r;
 
 	batch->elems.n = 0;
+	batch->conflicts = (struct errors){ 0 };
 	portmap_ports_done(&batch->seen);
 	r = portmap_read_ahead(batch, e);
 	return r < 0 ? r : portmap_for_each_port(batch->record, put_port, batch, e);
@@ -493,7 +507,9 @@ static int write_rules(struct portmap_batch *batch, struct hw_err *e)
 	if (r != -EEXIST)
 		return r;
 	r = put_all(batch, e);
-	return r < 0 ? r : nft_change(batch->nft, &batch->elems, e);
+	if (r >= 0 && batch->elems.n) /* repair: none if other containers keep all ports */
+		r = nft_change(batch->nft, &batch->elems, e);
+	return r;
 }
 
 static int add_rules(struct portmap_batch *batch, struct hw_err *e)
@@ -525,10 +541,12 @@ int portmap_rules_add(const struct hw_call *call, struct hw_err *e)
 int portmap_rules_repair(const struct hw_call *call, struct hw_err *e)
 {
 	AUTO(batch_done) struct portmap_batch batch;
+	int r;
 
 	batch_init(&batch, call, call->created);
 	batch.is_repair = true;
-	return add_rules(&batch, e);
+	r = add_rules(&batch, e);
+	return r < 0 ? r : errors_result(&batch.conflicts, e);
 }
 
 static int delete_mine(struct portmap_batch *batch, struct hw_err *e)
