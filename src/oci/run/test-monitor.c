@@ -233,6 +233,31 @@ static void a_container_may_discard_its_output(void **state)
 	assert_false(file_exists(LOG));
 }
 
+/* fsync() of a long log on a slow disk takes longer than a stop waits for the exit code. */
+static void the_exit_does_not_wait_for_the_log(void **state)
+{
+	static const char script[] = "#!/bin/sh\nexec strace -D -f -o " RUN_DIR
+				     "/trace -e trace=fsync,fdatasync,sync,syncfs,rename "
+				     "/usr/bin/conmon \"$@\"\n";
+	AUTO(monitor_done) struct monitor m = { .pidfd = -1 };
+	struct monitor_create c = creation();
+	autofree char *trace = NULL;
+	struct hw_err e;
+
+	(void)state;
+	assert_ok(file_replace(AT_FDCWD, RUN_DIR "/conmon", script, strlen(script), 0755, 0, &e),
+		  &e);
+	c.program = RUN_DIR "/conmon";
+	write_script("echo x", false);
+	create(&c, &m);
+	start();
+	wait_for_end(&m);
+	wait_until(monitor_is_alive(RUN_BUNDLE, &e) == 0); /* strace has the lock, too */
+	trace = read_text(RUN_DIR "/trace");
+	assert_non_null(strstr(trace, "rename(\"" EXITS));
+	assert_null(strstr(trace, "sync"));
+}
+
 static void a_process_killed_for_memory_is_reported(void **state)
 {
 	AUTO(monitor_done) struct monitor m = { .pidfd = -1 };
@@ -556,6 +581,8 @@ int main(void)
 			 a_slow_runtime_is_killed),
 		RUN_TEST("monitor: errors of conmon are reported", errors_of_conmon_are_reported),
 		RUN_TEST("monitor: output may be discarded", a_container_may_discard_its_output),
+		RUN_TEST("monitor: the exit code does not wait until the log is on the disk",
+			 the_exit_does_not_wait_for_the_log),
 		RUN_TEST("monitor: a process killed for lack of memory is reported",
 			 a_process_killed_for_memory_is_reported),
 		RUN_TEST("monitor: it is found again", a_monitor_is_found_again),
