@@ -44,7 +44,8 @@ static int wait_for_exit(struct container *c, int64_t deadline, struct hw_err *e
 	for (;;) {
 		const struct container_view *view = (const void *)c->o.view;
 
-		alive = c->main && is_alive(view->status.state);
+		alive = is_alive(view->status.state) &&
+			(c->main || view->status.state != CONTAINER_MAKING);
 		if (!alive || !in_time)
 			break;
 		in_time = object_wait(&c->o, deadline);
@@ -56,7 +57,7 @@ static int wait_for_exit(struct container *c, int64_t deadline, struct hw_err *e
 }
 
 /* A conmon that does not report the end of its container hangs, perhaps in the file system of the log. When it
- * is killed, exits.c notes the end. */
+ * is killed, exits.c notes the end, if it watches conmon. */
 static int end_monitor(struct container *c, struct hw_err *e)
 {
 	autofree char *bundle = container_dir(c->pods, c->o.id);
@@ -64,6 +65,8 @@ static int end_monitor(struct container *c, struct hw_err *e)
 	int r;
 
 	r = monitor_end(bundle, deadline, e);
+	if (r == 0 && !exits_is_watched(c) && is_alive(container_get_state(c)))
+		r = exits_collect(c, e);
 	return r < 0 ? r : wait_for_exit(c, deadline, e);
 }
 

@@ -38,6 +38,7 @@ struct container {
 	/* protected by table->lock */
 	int64_t kill_at;       /* when a running stop kills the container; 0: no stop runs */
 	int64_t monitor_until; /* when conmon is killed, too; 0: processes were not killed yet */
+	bool watched;	       /* exits.c waits for the end of conmon */
 	struct process *main;  /* NULL: it does not run */
 };
 
@@ -106,6 +107,11 @@ int container_mount(struct container *c, struct hw_err *e);
 /* Unmounts the root file system and deletes what the container has written. Idempotent. */
 int container_unmount(struct pods *p, const char *id, struct hw_err *e);
 
+/* ---- recover.c ---------------------------------------------------------------------- */
+/* Watches the monitor of a container that was created; if it has ended, reads the exit code. Return: 0; or a
+ * negative errno if neither is possible now: then the status has not changed */
+int container_adopt(struct container *c, struct hw_err *e);
+
 /* ---- lost.c ------------------------------------------------------------------------- */
 /* Finds out from the bundle of a lost container what it needs. */
 int lost_recover(struct container *c, struct hw_err *e);
@@ -138,7 +144,9 @@ int exits_open(struct pods *p, struct hw_err *e);
 void exits_close(struct pods *p);
 /* Watches the monitor of a container until it ends. Takes the descriptor of @m. */
 int exits_watch(struct container *c, struct monitor *m, struct hw_err *e);
-/* Reads how a container without a monitor has ended, and changes its status. */
-void exits_collect(struct container *c);
+bool exits_is_watched(struct container *c);
+/* Reads how a container without a monitor has ended, and changes its status. Return: 0; or a negative errno if
+ * that cannot be read now: then the status has not changed */
+int exits_collect(struct container *c, struct hw_err *e);
 
 #endif
