@@ -119,6 +119,23 @@ def test_a_container_whose_monitor_was_killed_meanwhile_has_ended(containers, st
     wait_until(lambda: has_ended(main))
 
 
+def test_a_container_whose_monitor_cannot_be_found_at_the_start_runs_on_and_is_watched_later(containers):
+    d = containers()
+    container = d.cri.run_server(d.cri.pod())
+    main, file = d.main(container), d.bundle(container) / "conmon.pid"
+    d.kill()
+    pid = file.read_text()
+    file.unlink()
+    file.mkdir()
+    d.start()
+    d.logged("not cleaned up, trying again later id=" + container)
+    assert d.cri.container(container).state == RUNNING and not has_ended(main)
+    file.rmdir()
+    file.write_text(pid)
+    os.kill(main, signal.SIGTERM)
+    assert d.cri.wait_for_exit(container).exit_code == 0
+
+
 # ---- a reboot --------------------------------------------------------------------------------------
 
 @contextlib.contextmanager

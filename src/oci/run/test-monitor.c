@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/pidfd.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -342,6 +343,35 @@ static void another_process_is_not_taken_for_it(void **state)
 	assert_int_equal(monitor_adopt(RUN_BUNDLE, &again, &e), 0);
 }
 
+/* The call fails in another place with each limit. */
+static void a_lack_of_descriptors_is_not_taken_for_an_end(void **state)
+{
+	AUTO(monitor_done) struct monitor m = { .pidfd = -1 };
+	struct monitor_create c = creation();
+	struct rlimit limit;
+	struct hw_err e;
+	int r = -EMFILE;
+
+	(void)state;
+	write_script("sleep 1000", false);
+	create(&c, &m);
+	start();
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	for (rlim_t n = 0; r != 1; n++) {
+		AUTO(monitor_done) struct monitor again = { .pidfd = -1 };
+
+		assert_true(n < 100);
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &(struct rlimit){ n, limit.rlim_max }),
+				 0);
+		r = monitor_adopt(RUN_BUNDLE, &again, &e);
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+		if (r != 1)
+			assert_int_equal(r, -EMFILE);
+		else
+			assert_int_equal(again.container, m.container);
+	}
+}
+
 static void a_killed_monitor_leaves_its_container(void **state)
 {
 	AUTO(monitor_done) struct monitor m = { .pidfd = -1 };
@@ -588,6 +618,8 @@ int main(void)
 		RUN_TEST("monitor: it is found again", a_monitor_is_found_again),
 		RUN_TEST("monitor: another process with its number is not taken for it",
 			 another_process_is_not_taken_for_it),
+		RUN_TEST("monitor: a lack of descriptors is not taken for its end",
+			 a_lack_of_descriptors_is_not_taken_for_an_end),
 		RUN_TEST("monitor: if it is killed, the container continues",
 			 a_killed_monitor_leaves_its_container),
 		RUN_TEST("monitor: ending it kills no process of this program",
