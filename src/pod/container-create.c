@@ -296,6 +296,7 @@ static bool set_started(struct container_status *status, void *ctx)
 	return true;
 }
 
+/* Replaces the exit that our kill has caused. */
 static bool set_start_error(struct container_status *status, void *ctx)
 {
 	if (status->state != CONTAINER_CREATED && status->state != CONTAINER_EXITED)
@@ -310,14 +311,29 @@ static bool set_start_error(struct container_status *status, void *ctx)
 	return true;
 }
 
-/* An earlier process of ours may have been killed after it had started the container. */
-static bool is_started(const struct container *c, const struct runtime *runtime, int64_t deadline)
+/* conmon may still have to write the exit code. Return: true if the container has ended with an exit code of its
+ * own */
+static bool has_own_exit(struct container *c, int64_t deadline)
+{
+	autofree char *bundle = container_dir(c->pods, c->o.id);
+	struct monitor_exit exit;
+	struct hw_err ignored;
+
+	return container_wait_for_exit(c, deadline, &ignored) == 0 &&
+	       monitor_get_exit(bundle, &exit, &ignored) == 1;
+}
+
+/* An earlier process of ours may have been killed after it had started the container, which may even have ended
+ * since. */
+static bool is_started(struct container *c, const struct runtime *runtime, int64_t deadline)
 {
 	struct runtime_state state;
 	struct hw_err ignored;
 
-	return runtime_get_state(runtime, c->o.id, deadline, &state, &ignored) == 1 &&
-	       state.status == RUNTIME_RUNNING;
+	if (runtime_get_state(runtime, c->o.id, deadline, &state, &ignored) != 1)
+		return false;
+	return state.status == RUNTIME_RUNNING ||
+	       (state.status == RUNTIME_STOPPED && has_own_exit(c, deadline));
 }
 
 int container_start(struct container *c, struct hw_err *e)
@@ -330,8 +346,11 @@ int container_start(struct container *c, struct hw_err *e)
 	container_runtime(c, &runtime);
 	r = runtime_start(&runtime, c->o.id, deadline, e);
 	if (r < 0 && !is_started(c, &runtime, deadline)) {
+		bool alive = container_get_state(c) == CONTAINER_CREATED;
+
 		(void)container_kill(c, time_deadline(START_MS), &ignored);
-		(void)container_state_change(c, set_start_error, e->msg, &ignored);
+		if (alive)
+			(void)container_state_change(c, set_start_error, e->msg, &ignored);
 		return r;
 	}
 	return container_state_change(c, set_started, NULL, e);

@@ -35,8 +35,7 @@ static bool is_alive(enum container_state state)
 	       state == CONTAINER_RUNNING;
 }
 
-/* Waits until the container has ended. Return: 0 or -ETIMEDOUT */
-static int wait_for_exit(struct container *c, int64_t deadline, struct hw_err *e)
+int container_wait_for_exit(struct container *c, int64_t deadline, struct hw_err *e)
 {
 	bool alive, in_time = true;
 
@@ -67,7 +66,7 @@ static int end_monitor(struct container *c, struct hw_err *e)
 	r = monitor_end(bundle, deadline, e);
 	if (r == 0 && !exits_is_watched(c) && is_alive(container_get_state(c)))
 		r = exits_collect(c, e);
-	return r < 0 ? r : wait_for_exit(c, deadline, e);
+	return r < 0 ? r : container_wait_for_exit(c, deadline, e);
 }
 
 /* The time that conmon has does not start again with each attempt: those in the background are shorter.
@@ -94,7 +93,7 @@ int container_kill(struct container *c, int64_t deadline, struct hw_err *e)
 	if (r < 0)
 		return err_ctx(e, "kill container %s", c->o.id);
 	end = note_killed(c);
-	r = wait_for_exit(c, time_earlier(deadline, end), e);
+	r = container_wait_for_exit(c, time_earlier(deadline, end), e);
 	return r == -ETIMEDOUT && time_has_passed(end) ? end_monitor(c, e) : r;
 }
 

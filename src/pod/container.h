@@ -129,6 +129,8 @@ int container_read_config(const struct container *c, struct oci_spec *ret_spec, 
 int container_start(struct container *c, struct hw_err *e);
 
 /* ---- container-stop.c --------------------------------------------------------------- */
+/* Waits until the end of a container is noticed. Return: 0, also if it never had a process; or -ETIMEDOUT */
+int container_wait_for_exit(struct container *c, int64_t deadline, struct hw_err *e);
 /* Kills all processes of a container that was created, and waits for its end. */
 int container_kill(struct container *c, int64_t deadline, struct hw_err *e);
 /* The caller owns the container. Continues what an earlier attempt has left. @flags: PODS_FORCE,

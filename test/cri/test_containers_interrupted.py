@@ -31,9 +31,9 @@ def daemon(containers, crun):
     return containers("--runtime-handler", "slow=%s" % crun.program)
 
 
-def interrupt_start(d, crun):
+def interrupt_start(d, crun, *words, **more):
     """Returns the ID of a container whose start a kill of the daemon has interrupted."""
-    container = d.cri.create(d.cri.pod(handler="slow"))
+    container = d.cri.create(d.cri.pod(handler="slow"), *words, **more)
     crun.delay("start")
     start = d.client().start("StartContainer", container_id=container)
     wait_until(lambda: crun.times("start") == 1)
@@ -57,6 +57,19 @@ def test_a_stop_also_ends_a_container_whose_start_was_interrupted(daemon, crun):
     crun.go_on("start")
     stop.result()
     assert daemon.cri.container(container).state == EXITED
+
+
+@pytest.mark.parametrize("code,reason", [(0, "Completed"), (7, "Error")])
+def test_a_container_that_ends_before_its_start_is_repeated_keeps_its_exit_code(daemon, crun, code, reason):
+    container = interrupt_start(daemon, crun, ["/bin/sh", "-c", "exit %d" % code])
+    wait_until(lambda: crun.times("start") >= 2)
+    run("crun", "--root", daemon.state / "crun", "start", container)  # as the crun of the killed daemon might
+    wait_until(lambda: has_ended(daemon.monitor(container)))
+    crun.go_on("start")
+    assert refused(daemon.cri.call, "UpdateContainerResources", container_id=container) == (
+        "FAILED_PRECONDITION", "container %s is exited" % container)  # it waits for the end of the start
+    status = daemon.cri.container(container)
+    assert (status.exit_code, status.reason, status.message) == (code, reason, "") and status.started_at
 
 
 # ---- while no daemon runs --------------------------------------------------------------------------
