@@ -254,13 +254,15 @@ int containers_create(struct pods *p, const char *pod_id, const struct container
 		      int64_t deadline, char ret_id[OBJECT_ID], struct hw_err *e)
 {
 	AUTO(shared_unref) struct pod *pod = NULL;
+	int r;
 
-	pod = object_get(&p->pods, pod_id);
-	if (!pod || !pod->spec)
+	r = pod_get(p, pod_id, &pod, e);
+	if (r < 0)
+		return r;
+	if (r == 0 || !pod->spec)
 		return err_text(e, -ENODATA, "no pod sandbox %.80s", pod_id);
 	for (;;) {
 		AUTO(shared_unref) struct container *c = NULL;
-		int r;
 
 		r = reserve(p, pod, spec, &c, e);
 		if (r < 0)
@@ -375,11 +377,12 @@ static int start(struct container *c, struct hw_err *e)
 int containers_start(struct pods *p, const char *id, int64_t deadline, struct hw_err *e)
 {
 	AUTO(shared_unref) struct container *c = NULL;
-	int r = 1;
+	int r;
 
-	c = object_get(&p->containers, id);
-	if (c && c->spec)
-		r = object_begin(&c->o, deadline, e);
+	r = container_get(p, id, &c, e);
+	if (r < 0)
+		return r;
+	r = c && c->spec ? object_begin(&c->o, deadline, e) : 1;
 	if (r == 1)
 		return err_text(e, -ENODATA, "no container %.80s", id);
 	if (r < 0)

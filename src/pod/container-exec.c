@@ -15,9 +15,12 @@ static int find_running(struct pods *p, const char *id, struct container **ret, 
 {
 	AUTO(shared_unref) struct container *c = NULL;
 	enum container_state state;
+	int r;
 
-	c = object_get(&p->containers, id);
-	if (!c || !c->spec)
+	r = container_get(p, id, &c, e);
+	if (r < 0)
+		return r;
+	if (r == 0 || !c->spec)
 		return err_text(e, -ENODATA, "no container %.80s", id);
 	state = container_get_state(c);
 	if (state != CONTAINER_RUNNING)
@@ -101,11 +104,12 @@ int containers_update(struct pods *p, const char *id, const struct oci_resources
 		      int64_t deadline, struct hw_err *e)
 {
 	AUTO(shared_unref) struct container *c = NULL;
-	int r = 1;
+	int r;
 
-	c = object_get(&p->containers, id);
-	if (c && c->spec)
-		r = object_begin(&c->o, deadline, e);
+	r = container_get(p, id, &c, e);
+	if (r < 0)
+		return r;
+	r = c && c->spec ? object_begin(&c->o, deadline, e) : 1;
 	if (r == 1)
 		return err_text(e, -ENODATA, "no container %.80s", id);
 	if (r < 0)

@@ -187,10 +187,11 @@ int containers_stop(struct pods *p, const char *id, int64_t grace_s, int64_t dea
 		    struct hw_err *e)
 {
 	AUTO(shared_unref) struct container *c = NULL;
+	int r;
 
-	c = object_get(&p->containers, id);
-	if (!c || !c->spec)
-		return 0;
+	r = container_get(p, id, &c, e);
+	if (r <= 0 || !c->spec)
+		return r < 0 ? r : 0;
 	/* a longer grace than a day would overflow when it is added to the time */
 	return stop(c, grace_s < 86400 ? grace_s : 86400, deadline, e);
 }
@@ -292,9 +293,9 @@ int containers_remove(struct pods *p, const char *id, unsigned flags, int64_t de
 	AUTO(shared_unref) struct container *c = NULL;
 	int r;
 
-	c = object_get(&p->containers, id);
-	if (!c)
-		return 0;
+	r = container_get(p, id, &c, e);
+	if (r <= 0)
+		return r;
 	object_cancel(&c->o); /* a running create ends soon */
 	r = object_begin(&c->o, deadline, e);
 	if (r != 0)

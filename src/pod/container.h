@@ -52,6 +52,8 @@ struct process {
 /* ---- containers.c ------------------------------------------------------------------- */
 struct container *container_new(struct pods *p, const char *id, struct pod *pod,
 				const struct container_spec *spec);
+/* As object_get_unique(). */
+int container_get(struct pods *p, const char *id, struct container **ret, struct hw_err *e);
 /* The caller holds write_lock, or is the only one who knows the container. */
 void container_publish(struct container *c);
 char *container_dir(const struct pods *p, const char *id);    /* the bundle */

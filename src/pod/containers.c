@@ -95,6 +95,17 @@ struct container *container_new(struct pods *p, const char *id, struct pod *pod,
 	return c;
 }
 
+int container_get(struct pods *p, const char *id, struct container **ret, struct hw_err *e)
+{
+	struct object *o;
+	int r;
+
+	r = object_get_unique(&p->containers, id, &o, e);
+	if (r > 0)
+		*ret = (struct container *)o;
+	return r;
+}
+
 /* ---- limits ------------------------------------------------------------------------- */
 
 static void limits_free(void *object)

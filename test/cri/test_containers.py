@@ -234,3 +234,24 @@ def test_containers_stats_are_an_empty_list(containers):
     d = containers()
     d.cri.run_container(d.cri.pod())
     assert len(d.cri.call("ListContainerStats").stats) == 0
+
+
+def ambiguous(create):
+    """Create objects until two IDs begin with the same digit. Returns the digit."""
+    ids = []
+    while not (same := {i[0] for i in ids if i[0] == ids[-1][0] and i != ids[-1]}):
+        ids.append(create(len(ids)))
+    return same.pop()
+
+
+def test_an_ambiguous_prefix_of_an_id_is_refused(containers):
+    d = containers()
+    pod = d.cri.pod()
+    digit = ambiguous(lambda n: d.cri.create(pod, name="c%d" % n))
+    error = ("INVALID_ARGUMENT", "several IDs begin with " + digit)
+    for call in d.cri.start_container, d.cri.stop_container, d.cri.remove_container:
+        assert refused(call, digit) == error
+    digit = ambiguous(lambda n: d.cri.pod("p%d" % n))
+    error = ("INVALID_ARGUMENT", "several IDs begin with " + digit)
+    for call in d.cri.create, d.cri.stop, d.cri.remove:
+        assert refused(call, digit) == error
