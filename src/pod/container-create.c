@@ -75,7 +75,7 @@ static int start_monitor(struct container *c, struct hw_err *e)
 	r = monitor_create(&create, &m, e);
 	if (r < 0)
 		return r;
-	r = container_set_process(c, m.container, e);
+	r = container_set_process(c, &m, e);
 	return r < 0 ? r : exits_watch(c, &m, e);
 }
 

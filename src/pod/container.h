@@ -65,8 +65,8 @@ void container_runtime(const struct container *c, struct runtime *ret);
 const struct container_limits *container_limits_new(const struct oci_resources *resources);
 int container_limits_decode(const char *text, const struct container_limits **ret_limits,
 			    struct hw_err *e);
-/* Keeps the first process. Return: 0, also if it has ended */
-int container_set_process(struct container *c, int pid, struct hw_err *e);
+/* Keeps the first process, if it is still a child of the monitor. Return: 0, also if it has ended */
+int container_set_process(struct container *c, const struct monitor *m, struct hw_err *e);
 void container_drop_process(struct container *c); /* when it has ended */
 /* Return: a new reference; NULL: it does not run */
 struct process *container_process(struct container *c);

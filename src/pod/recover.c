@@ -16,7 +16,6 @@
 #include "base/str.h"
 #include "base/time.h"
 #include "oci/pause.h"
-#include "oci/run/pid.h"
 #include "pod/container.h"
 #include "pod/namespaces.h"
 
@@ -34,11 +33,7 @@ int container_adopt(struct container *c, struct hw_err *e)
 	/* -EBUSY: a container that was not started has the lock, too, and its conmon was killed */
 	if (r <= 0)
 		return exits_collect(c, e);
-	if (m.container > 0)
-		r = container_set_process(c, m.container, e);
-	/* the container has just ended: the number may be that of another process */
-	if (r >= 0 && m.container > 0 && pid_get_parent(m.container) != m.pid)
-		container_drop_process(c);
+	r = container_set_process(c, &m, e);
 	return r < 0 ? r : exits_watch(c, &m, e);
 }
 
