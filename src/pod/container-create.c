@@ -81,6 +81,7 @@ static int start_monitor(struct container *c, struct hw_err *e)
 
 static int create_objects(struct container *c, const struct image_config *image, struct hw_err *e)
 {
+	autoclose int target = -1;
 	int r;
 
 	r = create_bundle(c, e);
@@ -89,7 +90,7 @@ static int create_objects(struct container *c, const struct image_config *image,
 	if (r == 0)
 		r = container_mount(c, e);
 	if (r == 0)
-		r = container_write_config(c, image, e);
+		r = container_write_config(c, image, &target, e);
 	if (r == 0)
 		r = start_monitor(c, e);
 	return r;

@@ -120,8 +120,10 @@ int lost_recover(struct container *c, struct hw_err *e);
 
 /* ---- container-config.c ------------------------------------------------------------- */
 #define CONTAINER_LAYERS "io.hawser.layers" /* annotation: chain IDs, separated by commas */
-/* Writes config.json to the bundle. Also sets the user of the container. */
-int container_write_config(struct container *c, const struct image_config *image, struct hw_err *e);
+/* Writes config.json to the bundle. Also sets the user of the container. @ret_target: set to a descriptor if the
+ * container shares the PID namespace of another one; to be closed when the container is created */
+int container_write_config(struct container *c, const struct image_config *image, int *ret_target,
+			   struct hw_err *e);
 /* Reads config.json. */
 int container_read_config(const struct container *c, struct oci_spec *ret_spec, struct hw_err *e);
 

@@ -2,8 +2,11 @@
 """
 test/cri/test_containers_config.py - containers of hawser-cri: process, namespaces, limits, rights, and the status of these
 """
+import os
 import pathlib
 import re
+import signal
+import subprocess
 
 import pytest
 
@@ -12,6 +15,8 @@ pytest.importorskip("google.protobuf", reason="python3-protobuf is not installed
 from containers import (CONTAINER, FOREVER, IMAGE, NODE, POD, RUNNING, SERVER, TARGET, V2, cgroup_value,
                         containers)  # noqa: F401, a fixture
 from poddaemon import namespace, refused
+from slowcrun import Crun
+from waiting import wait_until
 
 PROC_STATUS = "cat /proc/self/status"
 SHOW = ["/bin/sh", "-c", "printf '%s\\n' \"$0\" \"$@\""]
@@ -183,6 +188,39 @@ def test_in_the_pid_mode_target_a_container_joins_another_one(containers):
     again = d.cri.run_container(pod, name="debug", attempt=1, pid=TARGET, target_id=target)
     d.cri.stop_container(target)
     assert d.cri.wait_for_exit(again).exit_code == 137
+
+
+def take_pid(pid):
+    """Start a process with this number."""
+    last = pathlib.Path("/proc/sys/kernel/ns_last_pid")
+    for _ in range(100):
+        last.write_text(str(pid - 1))
+        process = subprocess.Popen(["sleep", "100000"])
+        if process.pid == pid:
+            return process
+        process.kill()
+        process.wait()
+    raise AssertionError("process ID %d is in use" % pid)
+
+
+def test_a_target_that_ends_meanwhile_is_not_replaced_by_a_process_with_its_number(containers, tmp_path):
+    crun = Crun(tmp_path)
+    d = containers("--runtime-handler", "slow=%s" % crun.program)
+    pod = d.cri.pod(handler="slow")
+    target = d.cri.run_container(pod, name="target")
+    main = d.main(target)
+    crun.delay("create")
+    create = d.cri.start_create(pod, name="debug", pid=TARGET, target_id=target)
+    wait_until(lambda: crun.times("create") == 2)
+    os.kill(main, signal.SIGKILL)
+    wait_until(lambda: not pathlib.Path("/proc/%d" % main).exists())
+    process = take_pid(main)
+    try:
+        crun.go_on("create")
+        assert " create: " in create.exception().details()
+    finally:
+        process.kill()
+        process.wait()
 
 
 def test_a_target_must_run_in_the_same_pod(containers):
