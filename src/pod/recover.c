@@ -49,6 +49,17 @@ static void end_commands(struct container *c)
 			  "error", e.msg, NULL);
 }
 
+/* A daemon that was killed while it killed the container may have left it frozen. */
+static void thaw(struct container *c)
+{
+	autofree char *cgroup = container_cgroup(c);
+	struct hw_err e;
+
+	if (cgroup_thaw(c->pods->options.cgroups, cgroup, &e) < 0)
+		log_event(LOG_WARN, "container may be frozen", "container", c->o.id, "error", e.msg,
+			  NULL);
+}
+
 static int recover_container(struct container *c, struct hw_err *e)
 {
 	enum container_state state = container_get_state(c);
@@ -60,6 +71,7 @@ static int recover_container(struct container *c, struct hw_err *e)
 	if (r < 0)
 		return r;
 	if (state == CONTAINER_CREATED || state == CONTAINER_RUNNING) {
+		thaw(c);
 		end_commands(c);
 		r = container_adopt(c, e);
 		if (r < 0) /* finish.c tries again */

@@ -18,7 +18,7 @@ from containers import (CONTAINER, CREATED, EXITED, POD, RUNNING, SERVER, contai
                         has_ended)
 from poddaemon import CGROUPS, NETNS, NOTREADY, READY, refused, run
 from slowcrun import Crun
-from waiting import wait_until
+from waiting import LONG, wait_until
 
 
 @pytest.fixture
@@ -147,6 +147,18 @@ def test_a_container_whose_monitor_cannot_be_found_at_the_start_runs_on_and_is_w
     file.write_text(pid)
     os.kill(main, signal.SIGTERM)
     assert d.cri.wait_for_exit(container).exit_code == 0
+
+
+@pytest.mark.skipif(not (CGROUPS / "freezer").exists(), reason="there is no freezer of cgroup v1")
+def test_a_container_that_a_killed_daemon_has_left_frozen_runs_on(containers):
+    d = containers()
+    container = d.cri.run_server(d.cri.pod())
+    freezer, = CGROUPS.glob("freezer/**/%s/freezer.state" % container)
+    freezer.write_text("FROZEN")
+    wait_until(lambda: freezer.read_text() == "FROZEN\n")
+    d.restart()
+    d.cri.stop_container(container, LONG)
+    assert d.cri.container(container).exit_code == 0
 
 
 # ---- a reboot --------------------------------------------------------------------------------------
