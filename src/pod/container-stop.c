@@ -276,13 +276,13 @@ int container_remove(struct container *c, unsigned flags, struct hw_err *e)
 			"--force\"",
 			c->o.id);
 	r = remove_objects(c, flags, e);
-	if (r < 0) {
+	if (r < 0)
 		err_ctx(e, "container %s", c->o.id);
+	else
+		r = container_state_delete(c, e);
+	if (r < 0)
 		finisher_add_failed(&c->o);
-		return r;
-	}
-	r = container_state_delete(c, e);
-	if (r == 0)
+	else
 		container_release_layers(c);
 	return r;
 }

@@ -11,6 +11,7 @@ pytest.importorskip("grpc", reason="python3-grpcio is not installed")
 pytest.importorskip("google.protobuf", reason="python3-protobuf is not installed")
 from containers import (CONTAINER, CREATED, EXITED, IMAGE, POD, RUNNING, SERVER, containers)  # noqa: F401, a fixture
 from poddaemon import in_threads, refused
+from waiting import wait_until
 
 SIGKILL = 9
 
@@ -255,3 +256,14 @@ def test_an_ambiguous_prefix_of_an_id_is_refused(containers):
     error = ("INVALID_ARGUMENT", "several IDs begin with " + digit)
     for call in d.cri.create, d.cri.stop, d.cri.remove:
         assert refused(call, digit) == error
+
+
+def test_a_removal_whose_row_could_not_be_deleted_is_finished_in_the_background(containers):
+    d = containers()
+    container = d.cri.run_to_end(d.cri.pod(), ["/bin/true"]).id
+    with d.database() as db:
+        db.execute("CREATE TRIGGER refuse BEFORE DELETE ON containers BEGIN SELECT RAISE(ABORT, 'not now'); END")
+        assert "not now" in refused(d.cri.remove_container, container)[1]
+        db.execute("DROP TRIGGER refuse")
+    wait_until(lambda: not d.container_rows(), d.log)
+    assert d.cri.container_ids() == []
