@@ -20,9 +20,9 @@
 #include "base/time.h"
 #include "pod/container.h"
 
-#define CREATE_MS                                                                                  \
-	120000 /* for crun; below the two minutes that kubelet waits it would report no reason */
-#define START_MS 60000
+/* For crun. kubelet waits for two minutes; the rest is for the undo, so that kubelet gets the error. */
+#define CREATE_MS 90000
+#define START_MS  60000
 
 /* ---- objects ------------------------------------------------------------------------ */
 
