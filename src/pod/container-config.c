@@ -290,6 +290,9 @@ static int set_security(struct oci_spec *s, const struct container *c, struct hw
 	if (security->has_seccomp && security->seccomp.type == PROFILE_RUNTIME_DEFAULT)
 		log_event(LOG_INFO, "seccomp profile RuntimeDefault is not applied yet",
 			  "container", c->o.id, NULL);
+	if (security->has_apparmor && security->apparmor.type == PROFILE_RUNTIME_DEFAULT)
+		log_event(LOG_INFO, "AppArmor profile RuntimeDefault is not applied yet",
+			  "container", c->o.id, NULL);
 	if (security->has_apparmor && security->apparmor.type == PROFILE_LOCALHOST)
 		to.apparmor = security->apparmor.ref;
 	if (!str_empty(security->selinux_user) || !str_empty(security->selinux_role) ||

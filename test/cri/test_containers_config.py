@@ -374,6 +374,12 @@ def test_the_default_seccomp_profile_is_accepted_and_logged_as_not_applied(conta
     assert "seccomp profile RuntimeDefault is not applied yet container=" + container in d.log()
 
 
+def test_the_default_apparmor_profile_is_accepted_and_logged_as_not_applied(containers):
+    d = containers()
+    container = d.cri.run_container(d.cri.pod(), apparmor={"profile_type": 0})
+    assert "AppArmor profile RuntimeDefault is not applied yet container=" + container in d.log()
+
+
 @pytest.mark.parametrize("change,error", [
     ({"seccomp": {"profile_type": 2, "localhost_ref": "/p.json"}}, CONTEXT + "seccomp: profiles are not supported yet"),
     ({"seccomp": {"profile_type": 2}}, CONTEXT + "seccomp.localhost_ref is missing"),
