@@ -86,6 +86,17 @@ static int find_pid_namespace(const struct container *c, char **ret_path, int *r
 	}
 }
 
+/* A client that sends nothing sends POD, so this means the namespace of the pod, even if that is the node's. */
+static int check_mode(const char *field, int mode, int of_pod, struct hw_err *e)
+{
+	if (mode == POD_MODE_POD || mode == of_pod)
+		return 0;
+	return err_text(e, -EINVAL,
+			SECURITY
+			"namespace_options.%s: mode %s (%d) differs from %s (%d) of the pod",
+			field, pod_mode_name(mode), mode, pod_mode_name(of_pod), of_pod);
+}
+
 static int set_namespaces(struct oci_spec *s, const struct container *c, int *ret_target,
 			  struct hw_err *e)
 {
@@ -105,7 +116,11 @@ static int set_namespaces(struct oci_spec *s, const struct container *c, int *re
 	};
 	int r;
 
-	r = find_pid_namespace(c, &pid, ret_target, e);
+	r = check_mode("network", c->spec->security.namespaces.network, n->network, e);
+	if (r == 0)
+		r = check_mode("ipc", c->spec->security.namespaces.ipc, n->ipc, e);
+	if (r == 0)
+		r = find_pid_namespace(c, &pid, ret_target, e);
 	if (r < 0)
 		return r;
 	ns.pid = pid;

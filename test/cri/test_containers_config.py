@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("grpc", reason="python3-grpcio is not installed")
 pytest.importorskip("google.protobuf", reason="python3-protobuf is not installed")
 from containers import (CONTAINER, FOREVER, IMAGE, NODE, POD, RUNNING, SERVER, TARGET, V2, cgroup_value,
-                        containers)  # noqa: F401, a fixture
+                        container_config, containers)  # noqa: F401, a fixture
 from poddaemon import namespace, refused
 from slowcrun import Crun
 from waiting import wait_until
@@ -188,6 +188,22 @@ def test_in_the_pid_mode_target_a_container_joins_another_one(containers):
     again = d.cri.run_container(pod, name="debug", attempt=1, pid=TARGET, target_id=target)
     d.cri.stop_container(target)
     assert d.cri.wait_for_exit(again).exit_code == 137
+
+
+def test_a_mode_of_network_or_ipc_that_differs_from_that_of_the_pod_is_refused(containers):
+    d = containers()
+    pod = d.cri.pod(network=POD)
+    for field, mode, name in (("network", NODE, "NODE"), ("ipc", NODE, "NODE"), ("network", CONTAINER, "CONTAINER"),
+                              ("ipc", TARGET, "TARGET")):
+        config = container_config()
+        config["linux"]["security_context"]["namespace_options"][field] = mode
+        assert refused(d.cri.call, "CreateContainer", pod_sandbox_id=pod, config=config) == (
+            "INVALID_ARGUMENT", "linux.security_context.namespace_options.%s: mode %s (%d) differs from POD (0) of the pod" % (
+                field, name, mode))
+    config = container_config()
+    config["linux"]["security_context"]["namespace_options"].update(network=NODE, ipc=NODE)
+    host = d.cri.pod("host", network=NODE, ipc=NODE)
+    assert d.cri.call("CreateContainer", pod_sandbox_id=host, config=config).container_id
 
 
 def take_pid(pid):
