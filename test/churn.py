@@ -107,12 +107,16 @@ class Client:
         return pod.containers[name]
 
     def start(self, container):
+        interrupted = False
+
         def start():
+            nonlocal interrupted
             try:
                 self.cri.start_container(container.id)
             except grpc.RpcError as e:
                 # an interrupted call has started it
-                if e.code() != grpc.StatusCode.FAILED_PRECONDITION or not self.churn.kills:
+                if e.code() != grpc.StatusCode.FAILED_PRECONDITION or not interrupted:
+                    interrupted |= e.code() == grpc.StatusCode.UNAVAILABLE
                     raise
         self.repeat(start)
         if container.command in (SERVER, STUBBORN):

@@ -8,7 +8,8 @@
  *        cgroup of one hierarchy only. The list has the processes of all hierarchies.
  * Rules: a process ID may be reused between the listing and the signal. So a pidfd is opened, and the
  *        signal is sent only if the process ID is then still, or again, in the cgroup.
- *        If this process dies meanwhile, processes may stay frozen until the next cgroup_kill().
+ *        If this process dies meanwhile, processes may stay frozen until the next cgroup_kill() or
+ *        cgroup_thaw().
  */
 #include "oci/cgroup.h"
 
@@ -146,6 +147,13 @@ static int thaw(const struct cgroup_hierarchy *freezer, const char *path, struct
 			err_set(e, r, "thaw cgroup %s", dirs.v[i]);
 	}
 	return r;
+}
+
+int cgroup_thaw(const struct cgroup_fs *fs, const char *path, struct hw_err *e)
+{
+	const struct cgroup_hierarchy *freezer = cgroup_find_hierarchy(fs, "freezer");
+
+	return freezer && !freezer->v2 ? thaw(freezer, path, e) : 0;
 }
 
 /* ---- kill ------------------------------------------------------------------------------------ */

@@ -76,6 +76,10 @@ int cgroup_list(const struct cgroup_fs *fs, const char *path, struct cgroup_pids
  * that fork meanwhile, and waits for their end. Return: 0 if no process is left; -ETIMEDOUT */
 int cgroup_kill(const struct cgroup_fs *fs, const char *path, int64_t deadline, struct hw_err *e);
 
+/* Thaws the processes that a cgroup_kill() has left frozen because its process was killed. Thaws all frozen
+ * processes of the cgroup and of those below it; only a v1 freezer, because nothing else was frozen. */
+int cgroup_thaw(const struct cgroup_fs *fs, const char *path, struct hw_err *e);
+
 /* Removes a cgroup and the cgroups below it; parents stay. Waits while processes are in it: call
  * cgroup_kill() first. Return: 0; -EBUSY if processes are left at the deadline; or another negative
  * errno */

@@ -151,6 +151,25 @@ static void kills_frozen_processes(void **state)
 	assert_killed(pid);
 }
 
+static void thaws_a_cgroup(void **state)
+{
+	struct cgroup_fs *fs = *state;
+	const struct cgroup_hierarchy *h = cgroup_find_hierarchy(fs, "freezer");
+	struct hw_err e;
+	pid_t pid;
+
+	create_cgroup(fs, TEST_CGROUP "/a/b");
+	assert_ok(cgroup_thaw(fs, TEST_CGROUP "/none", &e), &e);
+	if (!h || h->v2) /* nothing is frozen there */
+		return;
+	pid = start_in(fs, TEST_CGROUP "/a/b", run_forever);
+	write_file(h, TEST_CGROUP "/a/b", "freezer.state", "FROZEN");
+	write_file(h, TEST_CGROUP "/a", "freezer.state", "FROZEN");
+	assert_ok(cgroup_thaw(fs, TEST_CGROUP "/a", &e), &e);
+	assert_int_equal(kill(pid, SIGKILL), 0); /* a frozen process would not die */
+	assert_killed(pid);
+}
+
 /* A process that has moved into the cgroup of one hierarchy */
 static void kills_in_each_hierarchy(void **state)
 {
@@ -194,6 +213,8 @@ int main(void)
 		CGROUP_TEST("cgroup-kill: processes that fork all the time are killed",
 			    kills_forking_processes),
 		CGROUP_TEST("cgroup-kill: frozen processes are killed", kills_frozen_processes),
+		CGROUP_TEST("cgroup-kill: a frozen cgroup of v1 is thawed with those below it",
+			    thaws_a_cgroup),
 		CGROUP_TEST("cgroup-kill: a process in only one hierarchy is killed",
 			    kills_in_each_hierarchy),
 		CGROUP_TEST("cgroup-kill: processes are killed even if the deadline has passed",

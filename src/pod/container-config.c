@@ -9,7 +9,9 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/pidfd.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/os/file.h"
@@ -29,9 +31,12 @@
 
 /* ---- namespaces --------------------------------------------------------------------- */
 
-/* The PID namespace of the container that is meant by POD_MODE_TARGET. */
-static int find_target(const struct container *c, char **ret_path, struct hw_err *e)
+/* The PID namespace of the container that is meant by POD_MODE_TARGET. The path is that of a descriptor: when
+ * crun opens it, the number of the process may belong to another one. */
+static int find_target(const struct container *c, char **ret_path, int *ret_fd, struct hw_err *e)
 {
+	autofree char *path = NULL;
+	autoclose int fd = -1;
 	const char *id = c->spec->security.namespaces.target;
 	AUTO(shared_unref) struct process *process = NULL;
 	AUTO(shared_unref) struct container *target = NULL;
@@ -42,20 +47,28 @@ static int find_target(const struct container *c, char **ret_path, struct hw_err
 			e, -EINVAL,
 			SECURITY "namespace_options.target_id: no container %.80s in the pod", id);
 	process = container_process(target);
-	if (!process || container_get_state(target) != CONTAINER_RUNNING)
+	path = str_printf("/proc/%d/ns/pid", process ? process->pid : 0);
+	fd = process ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	if (process && fd < 0 && errno != ENOENT && errno != ESRCH)
+		return err_set(e, -errno, SECURITY "namespace_options.target_id: open %s", path);
+	/* the process still lives, so the namespace is its own */
+	if (fd < 0 || container_get_state(target) != CONTAINER_RUNNING ||
+	    pidfd_send_signal(process->pidfd, 0, NULL, 0) < 0)
 		return err_text(e, -EPERM,
 				SECURITY "namespace_options.target_id: container %s does not run",
 				target->o.id);
-	*ret_path = str_printf("/proc/%d/ns/pid", process->pid);
+	*ret_path = str_printf("/proc/%d/fd/%d", getpid(), fd);
+	*ret_fd = take_fd(fd);
 	return 0;
 }
 
-/* *ret_path: NULL: that of the host; "": a new one */
-static int find_pid_namespace(const struct container *c, char **ret_path, struct hw_err *e)
+/* *ret_path: NULL: that of the host; "": a new one. *ret_fd: open while @ret_path is used */
+static int find_pid_namespace(const struct container *c, char **ret_path, int *ret_fd,
+			      struct hw_err *e)
 {
 	switch (c->spec->security.namespaces.pid) {
 	case POD_MODE_TARGET:
-		return find_target(c, ret_path, e);
+		return find_target(c, ret_path, ret_fd, e);
 	case POD_MODE_NODE:
 		*ret_path = NULL;
 		return 0;
@@ -73,7 +86,19 @@ static int find_pid_namespace(const struct container *c, char **ret_path, struct
 	}
 }
 
-static int set_namespaces(struct oci_spec *s, const struct container *c, struct hw_err *e)
+/* A client that sends nothing sends POD, so this means the namespace of the pod, even if that is the node's. */
+static int check_mode(const char *field, int mode, int of_pod, struct hw_err *e)
+{
+	if (mode == POD_MODE_POD || mode == of_pod)
+		return 0;
+	return err_text(e, -EINVAL,
+			SECURITY
+			"namespace_options.%s: mode %s (%d) differs from %s (%d) of the pod",
+			field, pod_mode_name(mode), mode, pod_mode_name(of_pod), of_pod);
+}
+
+static int set_namespaces(struct oci_spec *s, const struct container *c, int *ret_target,
+			  struct hw_err *e)
 {
 	const struct pod_namespaces *n = &c->pod->spec->namespaces;
 	autofree char *network = pod_netns_path(c->pods, c->pod->o.id);
@@ -91,7 +116,11 @@ static int set_namespaces(struct oci_spec *s, const struct container *c, struct 
 	};
 	int r;
 
-	r = find_pid_namespace(c, &pid, e);
+	r = check_mode("network", c->spec->security.namespaces.network, n->network, e);
+	if (r == 0)
+		r = check_mode("ipc", c->spec->security.namespaces.ipc, n->ipc, e);
+	if (r == 0)
+		r = find_pid_namespace(c, &pid, ret_target, e);
 	if (r < 0)
 		return r;
 	ns.pid = pid;
@@ -278,6 +307,9 @@ static int set_security(struct oci_spec *s, const struct container *c, struct hw
 	if (security->has_seccomp && security->seccomp.type == PROFILE_RUNTIME_DEFAULT)
 		log_event(LOG_INFO, "seccomp profile RuntimeDefault is not applied yet",
 			  "container", c->o.id, NULL);
+	if (security->has_apparmor && security->apparmor.type == PROFILE_RUNTIME_DEFAULT)
+		log_event(LOG_INFO, "AppArmor profile RuntimeDefault is not applied yet",
+			  "container", c->o.id, NULL);
 	if (security->has_apparmor && security->apparmor.type == PROFILE_LOCALHOST)
 		to.apparmor = security->apparmor.ref;
 	return spec_set_security(s, &to, e);
@@ -321,7 +353,7 @@ static void set_annotations(struct oci_spec *s, const struct container *c)
 /* ---- config.json -------------------------------------------------------------------- */
 
 static int build(struct oci_spec *s, struct container *c, const struct image_config *image,
-		 struct hw_err *e)
+		 int *ret_target, struct hw_err *e)
 {
 	const struct oci_handler *handler =
 		handlers_find(c->pods->options.handlers, c->pod->spec->handler);
@@ -334,7 +366,7 @@ static int build(struct oci_spec *s, struct container *c, const struct image_con
 	if (r == 0)
 		r = set_capabilities(s, c, e);
 	if (r == 0)
-		r = set_namespaces(s, c, e);
+		r = set_namespaces(s, c, ret_target, e);
 	if (r == 0)
 		r = set_mounts(s, c, handler, e);
 	if (r == 0)
@@ -348,13 +380,14 @@ static int build(struct oci_spec *s, struct container *c, const struct image_con
 	return r;
 }
 
-int container_write_config(struct container *c, const struct image_config *image, struct hw_err *e)
+int container_write_config(struct container *c, const struct image_config *image, int *ret_target,
+			   struct hw_err *e)
 {
 	autofree char *dir = container_dir(c->pods, c->o.id), *json = NULL, *path = NULL;
 	AUTO(spec_done) struct oci_spec s = { 0 };
 	int r;
 
-	r = build(&s, c, image, e);
+	r = build(&s, c, image, ret_target, e);
 	if (r < 0)
 		return r;
 	r = spec_encode(&s, &json, e);

@@ -20,9 +20,9 @@
 #include "base/time.h"
 #include "pod/container.h"
 
-#define CREATE_MS                                                                                  \
-	120000 /* for crun; below the two minutes that kubelet waits it would report no reason */
-#define START_MS 60000
+/* For crun. kubelet waits for two minutes; the rest is for the undo, so that kubelet gets the error. */
+#define CREATE_MS 90000
+#define START_MS  60000
 
 /* ---- objects ------------------------------------------------------------------------ */
 
@@ -75,12 +75,13 @@ static int start_monitor(struct container *c, struct hw_err *e)
 	r = monitor_create(&create, &m, e);
 	if (r < 0)
 		return r;
-	r = container_set_process(c, m.container, e);
+	r = container_set_process(c, &m, e);
 	return r < 0 ? r : exits_watch(c, &m, e);
 }
 
 static int create_objects(struct container *c, const struct image_config *image, struct hw_err *e)
 {
+	autoclose int target = -1;
 	int r;
 
 	r = create_bundle(c, e);
@@ -89,7 +90,7 @@ static int create_objects(struct container *c, const struct image_config *image,
 	if (r == 0)
 		r = container_mount(c, e);
 	if (r == 0)
-		r = container_write_config(c, image, e);
+		r = container_write_config(c, image, &target, e);
 	if (r == 0)
 		r = start_monitor(c, e);
 	return r;
@@ -254,13 +255,15 @@ int containers_create(struct pods *p, const char *pod_id, const struct container
 		      int64_t deadline, char ret_id[OBJECT_ID], struct hw_err *e)
 {
 	AUTO(shared_unref) struct pod *pod = NULL;
+	int r;
 
-	pod = object_get(&p->pods, pod_id);
-	if (!pod || !pod->spec)
+	r = pod_get(p, pod_id, &pod, e);
+	if (r < 0)
+		return r;
+	if (r == 0 || !pod->spec)
 		return err_text(e, -ENODATA, "no pod sandbox %.80s", pod_id);
 	for (;;) {
 		AUTO(shared_unref) struct container *c = NULL;
-		int r;
 
 		r = reserve(p, pod, spec, &c, e);
 		if (r < 0)
@@ -296,6 +299,7 @@ static bool set_started(struct container_status *status, void *ctx)
 	return true;
 }
 
+/* Replaces the exit that our kill has caused. */
 static bool set_start_error(struct container_status *status, void *ctx)
 {
 	if (status->state != CONTAINER_CREATED && status->state != CONTAINER_EXITED)
@@ -310,14 +314,29 @@ static bool set_start_error(struct container_status *status, void *ctx)
 	return true;
 }
 
-/* An earlier process of ours may have been killed after it had started the container. */
-static bool is_started(const struct container *c, const struct runtime *runtime, int64_t deadline)
+/* conmon may still have to write the exit code. Return: true if the container has ended with an exit code of its
+ * own */
+static bool has_own_exit(struct container *c, int64_t deadline)
+{
+	autofree char *bundle = container_dir(c->pods, c->o.id);
+	struct monitor_exit exit;
+	struct hw_err ignored;
+
+	return container_wait_for_exit(c, deadline, &ignored) == 0 &&
+	       monitor_get_exit(bundle, &exit, &ignored) == 1;
+}
+
+/* An earlier process of ours may have been killed after it had started the container, which may even have ended
+ * since. */
+static bool is_started(struct container *c, const struct runtime *runtime, int64_t deadline)
 {
 	struct runtime_state state;
 	struct hw_err ignored;
 
-	return runtime_get_state(runtime, c->o.id, deadline, &state, &ignored) == 1 &&
-	       state.status == RUNTIME_RUNNING;
+	if (runtime_get_state(runtime, c->o.id, deadline, &state, &ignored) != 1)
+		return false;
+	return state.status == RUNTIME_RUNNING ||
+	       (state.status == RUNTIME_STOPPED && has_own_exit(c, deadline));
 }
 
 int container_start(struct container *c, struct hw_err *e)
@@ -330,8 +349,11 @@ int container_start(struct container *c, struct hw_err *e)
 	container_runtime(c, &runtime);
 	r = runtime_start(&runtime, c->o.id, deadline, e);
 	if (r < 0 && !is_started(c, &runtime, deadline)) {
+		bool alive = container_get_state(c) == CONTAINER_CREATED;
+
 		(void)container_kill(c, time_deadline(START_MS), &ignored);
-		(void)container_state_change(c, set_start_error, e->msg, &ignored);
+		if (alive)
+			(void)container_state_change(c, set_start_error, e->msg, &ignored);
 		return r;
 	}
 	return container_state_change(c, set_started, NULL, e);
@@ -356,11 +378,12 @@ static int start(struct container *c, struct hw_err *e)
 int containers_start(struct pods *p, const char *id, int64_t deadline, struct hw_err *e)
 {
 	AUTO(shared_unref) struct container *c = NULL;
-	int r = 1;
+	int r;
 
-	c = object_get(&p->containers, id);
-	if (c && c->spec)
-		r = object_begin(&c->o, deadline, e);
+	r = container_get(p, id, &c, e);
+	if (r < 0)
+		return r;
+	r = c && c->spec ? object_begin(&c->o, deadline, e) : 1;
 	if (r == 1)
 		return err_text(e, -ENODATA, "no container %.80s", id);
 	if (r < 0)

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "base/str.h"
+#include "oci/oom-score.h"
 #include "oci/run/update.h"
 #include "oci/spec/limits.h"
 #include "oci/spec/spec.h"
@@ -15,9 +16,12 @@ static int find_running(struct pods *p, const char *id, struct container **ret, 
 {
 	AUTO(shared_unref) struct container *c = NULL;
 	enum container_state state;
+	int r;
 
-	c = object_get(&p->containers, id);
-	if (!c || !c->spec)
+	r = container_get(p, id, &c, e);
+	if (r < 0)
+		return r;
+	if (r == 0 || !c->spec)
 		return err_text(e, -ENODATA, "no container %.80s", id);
 	state = container_get_state(c);
 	if (state != CONTAINER_RUNNING)
@@ -69,6 +73,13 @@ int containers_reopen_log(struct pods *p, const char *id, int64_t deadline, stru
 
 /* ---- limits ------------------------------------------------------------------------- */
 
+/* Return: 0 also if the score does not change */
+static int set_oom_score(struct container *c, const char *cgroup, int64_t from, int64_t to,
+			 struct hw_err *e)
+{
+	return from == to ? 0 : oom_score_set(c->pods->options.cgroups, cgroup, (int)to, e);
+}
+
 static int update(struct container *c, const struct oci_resources *update, int64_t deadline,
 		  struct hw_err *e)
 {
@@ -77,6 +88,8 @@ static int update(struct container *c, const struct oci_resources *update, int64
 	AUTO(resources_done) struct oci_resources merged = { 0 };
 	AUTO(spec_limits_done) struct oci_limits limits = { 0 };
 	autofree char *cgroup = container_cgroup(c);
+	int64_t old_score = c->limits->resources.oom_score_adj;
+	struct hw_err ignored;
 	struct runtime runtime;
 	int r;
 
@@ -88,11 +101,16 @@ static int update(struct container *c, const struct oci_resources *update, int64
 	r = spec_limits_init(&limits, &merged, c->pods->options.host, e);
 	if (r < 0)
 		return err_ctx(e, "linux");
+	r = set_oom_score(c, cgroup, old_score, merged.oom_score_adj, e);
+	if (r < 0)
+		return err_ctx(e, "linux");
 	container_runtime(c, &runtime);
 	r = update_limits(&runtime, c->pods->options.cgroups, cgroup, c->o.id, &limits, deadline,
 			  e);
-	if (r < 0)
+	if (r < 0) {
+		(void)set_oom_score(c, cgroup, merged.oom_score_adj, old_score, &ignored);
 		return r;
+	}
 	next = container_limits_new(&merged);
 	return container_set_limits(c, next, e);
 }
@@ -101,11 +119,12 @@ int containers_update(struct pods *p, const char *id, const struct oci_resources
 		      int64_t deadline, struct hw_err *e)
 {
 	AUTO(shared_unref) struct container *c = NULL;
-	int r = 1;
+	int r;
 
-	c = object_get(&p->containers, id);
-	if (c && c->spec)
-		r = object_begin(&c->o, deadline, e);
+	r = container_get(p, id, &c, e);
+	if (r < 0)
+		return r;
+	r = c && c->spec ? object_begin(&c->o, deadline, e) : 1;
 	if (r == 1)
 		return err_text(e, -ENODATA, "no container %.80s", id);
 	if (r < 0)

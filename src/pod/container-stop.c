@@ -35,8 +35,7 @@ static bool is_alive(enum container_state state)
 	       state == CONTAINER_RUNNING;
 }
 
-/* Waits until the container has ended. Return: 0 or -ETIMEDOUT */
-static int wait_for_exit(struct container *c, int64_t deadline, struct hw_err *e)
+int container_wait_for_exit(struct container *c, int64_t deadline, struct hw_err *e)
 {
 	bool alive, in_time = true;
 
@@ -44,7 +43,8 @@ static int wait_for_exit(struct container *c, int64_t deadline, struct hw_err *e
 	for (;;) {
 		const struct container_view *view = (const void *)c->o.view;
 
-		alive = c->main && is_alive(view->status.state);
+		alive = is_alive(view->status.state) &&
+			(c->main || view->status.state != CONTAINER_MAKING);
 		if (!alive || !in_time)
 			break;
 		in_time = object_wait(&c->o, deadline);
@@ -56,7 +56,7 @@ static int wait_for_exit(struct container *c, int64_t deadline, struct hw_err *e
 }
 
 /* A conmon that does not report the end of its container hangs, perhaps in the file system of the log. When it
- * is killed, exits.c notes the end. */
+ * is killed, exits.c notes the end, if it watches conmon. */
 static int end_monitor(struct container *c, struct hw_err *e)
 {
 	autofree char *bundle = container_dir(c->pods, c->o.id);
@@ -64,7 +64,9 @@ static int end_monitor(struct container *c, struct hw_err *e)
 	int r;
 
 	r = monitor_end(bundle, deadline, e);
-	return r < 0 ? r : wait_for_exit(c, deadline, e);
+	if (r == 0 && !exits_is_watched(c) && is_alive(container_get_state(c)))
+		r = exits_collect(c, e);
+	return r < 0 ? r : container_wait_for_exit(c, deadline, e);
 }
 
 /* The time that conmon has does not start again with each attempt: those in the background are shorter.
@@ -91,7 +93,7 @@ int container_kill(struct container *c, int64_t deadline, struct hw_err *e)
 	if (r < 0)
 		return err_ctx(e, "kill container %s", c->o.id);
 	end = note_killed(c);
-	r = wait_for_exit(c, time_earlier(deadline, end), e);
+	r = container_wait_for_exit(c, time_earlier(deadline, end), e);
 	return r == -ETIMEDOUT && time_has_passed(end) ? end_monitor(c, e) : r;
 }
 
@@ -185,10 +187,11 @@ int containers_stop(struct pods *p, const char *id, int64_t grace_s, int64_t dea
 		    struct hw_err *e)
 {
 	AUTO(shared_unref) struct container *c = NULL;
+	int r;
 
-	c = object_get(&p->containers, id);
-	if (!c || !c->spec)
-		return 0;
+	r = container_get(p, id, &c, e);
+	if (r <= 0 || !c->spec)
+		return r < 0 ? r : 0;
 	/* a longer grace than a day would overflow when it is added to the time */
 	return stop(c, grace_s < 86400 ? grace_s : 86400, deadline, e);
 }
@@ -273,13 +276,13 @@ int container_remove(struct container *c, unsigned flags, struct hw_err *e)
 			"--force\"",
 			c->o.id);
 	r = remove_objects(c, flags, e);
-	if (r < 0) {
+	if (r < 0)
 		err_ctx(e, "container %s", c->o.id);
+	else
+		r = container_state_delete(c, e);
+	if (r < 0)
 		finisher_add_failed(&c->o);
-		return r;
-	}
-	r = container_state_delete(c, e);
-	if (r == 0)
+	else
 		container_release_layers(c);
 	return r;
 }
@@ -290,9 +293,9 @@ int containers_remove(struct pods *p, const char *id, unsigned flags, int64_t de
 	AUTO(shared_unref) struct container *c = NULL;
 	int r;
 
-	c = object_get(&p->containers, id);
-	if (!c)
-		return 0;
+	r = container_get(p, id, &c, e);
+	if (r <= 0)
+		return r;
 	object_cancel(&c->o); /* a running create ends soon */
 	r = object_begin(&c->o, deadline, e);
 	if (r != 0)

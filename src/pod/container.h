@@ -38,6 +38,7 @@ struct container {
 	/* protected by table->lock */
 	int64_t kill_at;       /* when a running stop kills the container; 0: no stop runs */
 	int64_t monitor_until; /* when conmon is killed, too; 0: processes were not killed yet */
+	bool watched;	       /* exits.c waits for the end of conmon */
 	struct process *main;  /* NULL: it does not run */
 };
 
@@ -51,6 +52,8 @@ struct process {
 /* ---- containers.c ------------------------------------------------------------------- */
 struct container *container_new(struct pods *p, const char *id, struct pod *pod,
 				const struct container_spec *spec);
+/* As object_get_unique(). */
+int container_get(struct pods *p, const char *id, struct container **ret, struct hw_err *e);
 /* The caller holds write_lock, or no other thread has a reference. */
 void container_publish(struct container *c);
 char *container_dir(const struct pods *p, const char *id);    /* the bundle */
@@ -62,8 +65,8 @@ void container_runtime(const struct container *c, struct runtime *ret);
 const struct container_limits *container_limits_new(const struct oci_resources *resources);
 int container_limits_decode(const char *text, const struct container_limits **ret_limits,
 			    struct hw_err *e);
-/* Keeps the first process. Return: 0, also if it has ended */
-int container_set_process(struct container *c, int pid, struct hw_err *e);
+/* Keeps the first process, if it is still a child of the monitor. Return: 0, also if it has ended */
+int container_set_process(struct container *c, const struct monitor *m, struct hw_err *e);
 void container_drop_process(struct container *c); /* when it has ended */
 /* Return: a new reference; NULL: it does not run */
 struct process *container_process(struct container *c);
@@ -106,14 +109,21 @@ int container_mount(struct container *c, struct hw_err *e);
 /* Unmounts the root file system and deletes what the container has written. Idempotent. */
 int container_unmount(struct pods *p, const char *id, struct hw_err *e);
 
+/* ---- recover.c ---------------------------------------------------------------------- */
+/* Watches the monitor of a container that was created; if it has ended, reads the exit code. Return: 0; or a
+ * negative errno if neither is possible now: then the status has not changed */
+int container_adopt(struct container *c, struct hw_err *e);
+
 /* ---- lost.c ------------------------------------------------------------------------- */
 /* Finds out from the bundle of a lost container what it needs. */
 int lost_recover(struct container *c, struct hw_err *e);
 
 /* ---- container-config.c ------------------------------------------------------------- */
 #define CONTAINER_LAYERS "io.hawser.layers" /* annotation: chain IDs, separated by commas */
-/* Writes config.json to the bundle. Also sets the user of the container. */
-int container_write_config(struct container *c, const struct image_config *image, struct hw_err *e);
+/* Writes config.json to the bundle. Also sets the user of the container. @ret_target: set to a descriptor if the
+ * container shares the PID namespace of another one; to be closed when the container is created */
+int container_write_config(struct container *c, const struct image_config *image, int *ret_target,
+			   struct hw_err *e);
 /* Reads config.json. */
 int container_read_config(const struct container *c, struct oci_spec *ret_spec, struct hw_err *e);
 
@@ -123,6 +133,8 @@ int container_read_config(const struct container *c, struct oci_spec *ret_spec, 
 int container_start(struct container *c, struct hw_err *e);
 
 /* ---- container-stop.c --------------------------------------------------------------- */
+/* Waits until the end of a container is noticed. Return: 0, also if it never had a process; or -ETIMEDOUT */
+int container_wait_for_exit(struct container *c, int64_t deadline, struct hw_err *e);
 /* Kills all processes of a container that was created, and waits for its end. */
 int container_kill(struct container *c, int64_t deadline, struct hw_err *e);
 /* The caller owns the container. Continues what an earlier attempt has left. @flags: PODS_FORCE,
@@ -138,7 +150,9 @@ int exits_open(struct pods *p, struct hw_err *e);
 void exits_close(struct pods *p);
 /* Watches the monitor of a container until it ends. Takes the descriptor of @m. */
 int exits_watch(struct container *c, struct monitor *m, struct hw_err *e);
-/* Reads how a container without a monitor has ended, and changes its status. */
-void exits_collect(struct container *c);
+bool exits_is_watched(struct container *c);
+/* Reads how a container without a monitor has ended, and changes its status. Return: 0; or a negative errno if
+ * that cannot be read now: then the status has not changed */
+int exits_collect(struct container *c, struct hw_err *e);
 
 #endif

@@ -14,6 +14,7 @@
 
 #include "base/json/field.h"
 #include "base/str.h"
+#include "oci/run/pid.h"
 #include "pod/container.h"
 
 const char *container_state_name(enum container_state state)
@@ -95,6 +96,17 @@ struct container *container_new(struct pods *p, const char *id, struct pod *pod,
 	return c;
 }
 
+int container_get(struct pods *p, const char *id, struct container **ret, struct hw_err *e)
+{
+	struct object *o;
+	int r;
+
+	r = object_get_unique(&p->containers, id, &o, e);
+	if (r > 0)
+		*ret = (struct container *)o;
+	return r;
+}
+
 /* ---- limits ------------------------------------------------------------------------- */
 
 static void limits_free(void *object)
@@ -145,19 +157,38 @@ static void process_free(void *object)
 	free(process);
 }
 
-int container_set_process(struct container *c, int pid, struct hw_err *e)
+/* The parent is compared when the process is open: until then the number may have become that of another one.
+ * Return: 1; 0 if the container has ended; or a negative errno */
+static int open_process(const struct monitor *m, int *ret_pidfd, struct hw_err *e)
+{
+	autoclose int fd = -1;
+	pid_t parent;
+
+	if (m->container <= 0)
+		return 0;
+	fd = (int)syscall(SYS_pidfd_open, m->container, 0);
+	if (fd < 0)
+		return errno == ESRCH ? 0 : err_set(e, -errno, "open process %d", m->container);
+	parent = pid_get_parent(m->container);
+	if (parent < 0)
+		return err_set(e, parent, "read the parent of process %d", m->container);
+	if (parent != m->pid)
+		return 0;
+	*ret_pidfd = take_fd(fd);
+	return 1;
+}
+
+int container_set_process(struct container *c, const struct monitor *m, struct hw_err *e)
 {
 	struct process *process, *old;
-	int fd;
+	int fd = -1, r;
 
-	fd = (int)syscall(SYS_pidfd_open, pid, 0);
-	if (fd < 0 && errno == ESRCH)
-		return 0;
-	if (fd < 0)
-		return err_set(e, -errno, "open process %d of container %s", pid, c->o.id);
+	r = open_process(m, &fd, e);
+	if (r <= 0)
+		return r < 0 ? err_ctx(e, "container %s", c->o.id) : 0;
 	process = mem_new(sizeof(*process));
 	shared_init(&process->shared, process_free);
-	process->pid = pid;
+	process->pid = m->container;
 	process->pidfd = fd;
 	pthread_mutex_lock(&c->o.table->lock);
 	old = c->main;

@@ -75,41 +75,53 @@ static bool set_unknown_exit(struct container_status *status, void *ctx)
 	return true;
 }
 
-/* Return: true if the exit code is known */
-static bool read_exit(struct container *c)
+static void log_exit_error(const struct container *c, const struct hw_err *e)
 {
-	autofree char *bundle = container_dir(c->pods, c->o.id);
-	struct monitor_exit exit;
-	struct hw_err e;
-	int r;
-
-	r = monitor_get_exit(bundle, &exit, &e);
-	if (r == 1) {
-		r = container_state_change(c, set_exit, &exit, &e) < 0 ? -1 : 1;
-		container_drop_process(c);
-	}
-	if (r < 0)
-		log_event(LOG_ERROR, "exit of a container", "container", c->o.id, "error", e.msg,
-			  NULL);
-	return r != 0;
+	log_event(LOG_ERROR, "exit of a container", "container", c->o.id, "error", e->msg, NULL);
 }
 
-static void note_unknown_exit(struct container *c, char *why)
+static void note_exit(struct container *c,
+		      bool (*change)(struct container_status *status, void *ctx), void *ctx)
 {
 	struct hw_err e;
 
-	if (container_state_change(c, set_unknown_exit, why, &e) < 0)
-		log_event(LOG_ERROR, "exit of a container", "container", c->o.id, "error", e.msg,
-			  NULL);
+	if (container_state_change(c, change, ctx, &e) < 0) /* it has changed nevertheless */
+		log_exit_error(c, &e);
 	container_drop_process(c);
 }
 
-void exits_collect(struct container *c)
+/* Return: 1; 0 if there is no exit code, or a malformed one; or a negative errno */
+static int read_exit(struct container *c, struct hw_err *e)
+{
+	autofree char *bundle = container_dir(c->pods, c->o.id);
+	struct monitor_exit exit;
+	int r;
+
+	r = monitor_get_exit(bundle, &exit, e);
+	if (r == 1)
+		note_exit(c, set_exit, &exit);
+	if (r != -EBADMSG)
+		return r;
+	log_exit_error(c, e);
+	return 0;
+}
+
+/* @why: if the exit code is not known */
+static int collect(struct container *c, char *why, struct hw_err *e)
+{
+	int r;
+
+	r = read_exit(c, e);
+	if (r == 0)
+		note_exit(c, set_unknown_exit, why);
+	return r < 0 ? r : 0;
+}
+
+int exits_collect(struct container *c, struct hw_err *e)
 {
 	char why[] = "the exit code was lost with its monitor, or by a restart of the node";
 
-	if (!read_exit(c))
-		note_unknown_exit(c, why);
+	return collect(c, why, e);
 }
 
 /* ---- the thread --------------------------------------------------------------------- */
@@ -126,13 +138,23 @@ static void watch_free(struct exits *x, struct watch *w)
 	free(w);
 }
 
-/* finish.c kills what is left of the container's processes: that may take long. */
+static void set_watched(struct container *c, bool watched)
+{
+	pthread_mutex_lock(&c->o.table->lock);
+	c->watched = watched;
+	pthread_mutex_unlock(&c->o.table->lock);
+}
+
+/* finish.c kills what is left of the container's processes: that may take long. It also tries again to read an
+ * exit code that cannot be read now. */
 static void on_monitor_end(struct exits *x, struct watch *w)
 {
 	char why[] = "conmon has ended unexpectedly";
+	struct hw_err e;
 
-	if (!read_exit(w->container))
-		note_unknown_exit(w->container, why);
+	if (collect(w->container, why, &e) < 0)
+		log_exit_error(w->container, &e);
+	set_watched(w->container, false);
 	finisher_add(&w->container->o, 0);
 	watch_free(x, w);
 }
@@ -140,12 +162,13 @@ static void on_monitor_end(struct exits *x, struct watch *w)
 static void on_exit_file(struct exits *x, const char *id)
 {
 	AUTO(shared_unref) struct container *c = NULL;
+	struct hw_err e;
 
 	if (!object_is_id(id)) /* the temporary name of a file */
 		return;
 	c = object_get(&x->pods->containers, id);
-	if (c && c->spec)
-		read_exit(c);
+	if (c && c->spec && read_exit(c, &e) < 0) /* it is read again when conmon has ended */
+		log_exit_error(c, &e);
 }
 
 static void on_inotify(struct exits *x)
@@ -207,10 +230,23 @@ int exits_watch(struct container *c, struct monitor *m, struct hw_err *e)
 	pthread_mutex_lock(&x->lock);
 	list_append(&x->watches, &w->link);
 	pthread_mutex_unlock(&x->lock);
+	set_watched(c, true); /* before the first event */
 	r = add_fd(x, w->pidfd, w, e);
-	if (r < 0)
+	if (r < 0) {
+		set_watched(c, false);
 		watch_free(x, w);
+	}
 	return r;
+}
+
+bool exits_is_watched(struct container *c)
+{
+	bool watched;
+
+	pthread_mutex_lock(&c->o.table->lock);
+	watched = c->watched;
+	pthread_mutex_unlock(&c->o.table->lock);
+	return watched;
 }
 
 int exits_open(struct pods *p, struct hw_err *e)

@@ -3,7 +3,8 @@
  * pod/finish.c - stop and remove pods and containers in the background
  *
  * What:  finishes what a failed operation or a killed process has left: objects in the states stopping
- *        and removing. What fails is tried again, at growing intervals.
+ *        and removing, and containers whose monitor or exit code could not be read. What fails is tried
+ *        again, at growing intervals.
  * How:   a few threads, which start with the first object. Not all of them may run plugins at once: when
  *        many DELs hang, a pod whose hawser-pause has ended is still stopped, and containers are
  *        removed. A DEL has less time than with a client, and more after each failure.
@@ -74,12 +75,19 @@ static int kill_rest(struct container *c, struct hw_err *e)
 static int finish_container(struct container *c, struct hw_err *e)
 {
 	enum container_state state = container_get_state(c);
+	int r;
 
 	if (state == CONTAINER_REMOVING)
 		return container_remove(c, POD_BACKGROUND, e);
+	/* its monitor, or its exit code, could not be read earlier */
+	if ((state == CONTAINER_CREATED || state == CONTAINER_RUNNING) && !exits_is_watched(c)) {
+		r = container_adopt(c, e);
+		if (r < 0)
+			return r;
+	}
 	if (container_is_starting(c))
 		finish_start(c);
-	else if (state == CONTAINER_EXITED)
+	else if (container_get_state(c) == CONTAINER_EXITED)
 		return kill_rest(c, e);
 	return 0;
 }

@@ -151,12 +151,13 @@ static int find_process(struct container *c)
 {
 	autofree char *bundle = container_dir(c->pods, c->o.id);
 	AUTO(monitor_done) struct monitor m = { .pidfd = -1 };
+	AUTO(shared_unref) struct process *process = NULL;
 	struct hw_err ignored;
 
-	if (monitor_adopt(bundle, &m, &ignored) <= 0 || m.container <= 0 ||
-	    container_set_process(c, m.container, &ignored) < 0)
+	if (monitor_adopt(bundle, &m, &ignored) <= 0 || container_set_process(c, &m, &ignored) < 0)
 		return 0;
-	return m.container;
+	process = container_process(c);
+	return process ? process->pid : 0;
 }
 
 int lost_recover(struct container *c, struct hw_err *e)

@@ -83,16 +83,23 @@ const struct object_list *object_list(struct object_table *t)
 	return slot_get(&t->list);
 }
 
-const struct object_view *object_list_find(const struct object_list *list, const char *id)
+/* Return: the number of IDs with this prefix; at most 2. @ret_at: the first one */
+static int count_ids(const struct object_list *list, const char *id, size_t *ret_at)
 {
 	size_t at = list_position(list, id);
 
+	*ret_at = at;
 	if (str_empty(id) || at == list->n || !str_starts(list->v[at]->id, id))
-		return NULL;
+		return 0;
 	/* IDs have the same length, so the next one may have the same prefix */
-	if (at + 1 < list->n && str_starts(list->v[at + 1]->id, id))
-		return NULL;
-	return list->v[at];
+	return at + 1 < list->n && str_starts(list->v[at + 1]->id, id) ? 2 : 1;
+}
+
+const struct object_view *object_list_find(const struct object_list *list, const char *id)
+{
+	size_t at;
+
+	return count_ids(list, id, &at) == 1 ? list->v[at] : NULL;
 }
 
 /* ---- table -------------------------------------------------------------------------- */
@@ -153,21 +160,34 @@ void object_remove(struct object *o)
 	shared_unref(taken);
 }
 
-void *object_get(struct object_table *t, const char *id)
+int object_get_unique(struct object_table *t, const char *id, struct object **ret_object,
+		      struct hw_err *e)
 {
 	AUTO(shared_unref) const struct object_list *list = object_list(t);
-	const struct object_view *found;
 	struct object *o;
+	size_t at;
+	int n;
 
-	found = object_list_find(list, id);
-	if (!found)
-		return NULL;
+	n = count_ids(list, id, &at);
+	if (n > 1)
+		return err_text(e, -EINVAL, "several IDs begin with %.80s", id);
+	if (n == 0)
+		return 0;
 	pthread_mutex_lock(&t->lock);
-	o = map_find(t->by_id, found->id);
+	o = map_find(t->by_id, list->v[at]->id);
 	if (o)
 		shared_ref(o);
 	pthread_mutex_unlock(&t->lock);
-	return o;
+	*ret_object = o;
+	return o != NULL;
+}
+
+void *object_get(struct object_table *t, const char *id)
+{
+	struct object *o = NULL;
+	struct hw_err ignored;
+
+	return object_get_unique(t, id, &o, &ignored) > 0 ? o : NULL;
 }
 
 /* ---- objects ------------------------------------------------------------------------ */

@@ -89,6 +89,10 @@ void object_remove(struct object *o);
 /* Return: a new reference to the object with this ID or unambiguous prefix of an ID; NULL if there is no
  * such object, or it is not published */
 void *object_get(struct object_table *t, const char *id);
+/* Finds the object that a client means by an ID or a prefix of one. Return: 1 with a new reference; 0 if there is no
+ * such object; -EINVAL if several objects have this prefix */
+int object_get_unique(struct object_table *t, const char *id, struct object **ret_object,
+		      struct hw_err *e);
 
 /* Takes over the reference to @view. */
 void object_publish(struct object *o, const struct object_view *view);

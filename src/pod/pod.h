@@ -75,6 +75,8 @@ struct pods {
 struct pod *pod_new(struct pods *p, const char *id, const struct pod_spec *spec);
 /* Publishes the state of a pod as its members say. The caller owns the pod. */
 void pod_publish(struct pod *pod);
+/* As object_get_unique(). */
+int pod_get(struct pods *p, const char *id, struct pod **ret, struct hw_err *e);
 
 /* Paths of a pod's objects, freed by the caller. */
 #define POD_NETNS_PREFIX "hawser-" /* and the ID: name in the directory of network namespaces */

@@ -112,6 +112,17 @@ static const struct pod_view *pod_view_new(const struct pod *pod)
 	return view;
 }
 
+int pod_get(struct pods *p, const char *id, struct pod **ret, struct hw_err *e)
+{
+	struct object *o;
+	int r;
+
+	r = object_get_unique(&p->pods, id, &o, e);
+	if (r > 0)
+		*ret = (struct pod *)o;
+	return r;
+}
+
 void pod_publish(struct pod *pod)
 {
 	object_publish(&pod->o, &pod_view_new(pod)->o);

@@ -17,36 +17,48 @@
 #include "base/str.h"
 #include "base/time.h"
 #include "oci/pause.h"
-#include "oci/run/pid.h"
 #include "pod/container.h"
 #include "pod/namespaces.h"
 
 /* ---- containers --------------------------------------------------------------------- */
 
-static int adopt(struct container *c, struct hw_err *e)
+int container_adopt(struct container *c, struct hw_err *e)
 {
 	autofree char *bundle = container_dir(c->pods, c->o.id);
 	AUTO(monitor_done) struct monitor m = { .pidfd = -1 };
 	int r;
 
-	r = exec_sweep(bundle, c->o.id, e);
-	if (r < 0 && r != -ENOENT)
-		log_event(LOG_WARN, "commands of an earlier daemon not ended", "container", c->o.id,
-			  "error", e->msg, NULL);
 	r = monitor_adopt(bundle, &m, e);
 	if (r < 0 && r != -EBUSY)
 		return r;
 	/* -EBUSY: a container that was not started has the lock, too, and its conmon was killed */
-	if (r <= 0) {
-		exits_collect(c);
-		return 0;
-	}
-	if (m.container > 0)
-		r = container_set_process(c, m.container, e);
-	/* the container has just ended: the number may be that of another process */
-	if (r >= 0 && m.container > 0 && pid_get_parent(m.container) != m.pid)
-		container_drop_process(c);
+	if (r <= 0)
+		return exits_collect(c, e);
+	r = container_set_process(c, &m, e);
 	return r < 0 ? r : exits_watch(c, &m, e);
+}
+
+static void end_commands(struct container *c)
+{
+	autofree char *bundle = container_dir(c->pods, c->o.id);
+	struct hw_err e;
+	int r;
+
+	r = exec_sweep(bundle, c->o.id, &e);
+	if (r < 0 && r != -ENOENT)
+		log_event(LOG_WARN, "commands of an earlier daemon not ended", "container", c->o.id,
+			  "error", e.msg, NULL);
+}
+
+/* A daemon that was killed while it killed the container may have left it frozen. */
+static void thaw(struct container *c)
+{
+	autofree char *cgroup = container_cgroup(c);
+	struct hw_err e;
+
+	if (cgroup_thaw(c->pods->options.cgroups, cgroup, &e) < 0)
+		log_event(LOG_WARN, "container may be frozen", "container", c->o.id, "error", e.msg,
+			  NULL);
 }
 
 static int recover_container(struct container *c, struct hw_err *e)
@@ -60,8 +72,10 @@ static int recover_container(struct container *c, struct hw_err *e)
 	if (r < 0)
 		return r;
 	if (state == CONTAINER_CREATED || state == CONTAINER_RUNNING) {
-		r = adopt(c, e);
-		if (r < 0)
+		thaw(c);
+		end_commands(c);
+		r = container_adopt(c, e);
+		if (r < 0) /* finish.c tries again */
 			log_event(LOG_ERROR, "container cannot be watched", "container", c->o.id,
 				  "error", e->msg, NULL);
 	}

@@ -173,9 +173,9 @@ int pods_stop(struct pods *p, const char *id, int64_t deadline, struct hw_err *e
 	AUTO(shared_unref) struct pod *pod = NULL;
 	int r;
 
-	pod = object_get(&p->pods, id);
-	if (!pod)
-		return 0;
+	r = pod_get(p, id, &pod, e);
+	if (r <= 0)
+		return r;
 	object_cancel(&pod->o); /* a running create ends soon */
 	r = object_begin(&pod->o, deadline, e);
 	if (r != 0)
@@ -190,9 +190,9 @@ int pods_remove(struct pods *p, const char *id, unsigned flags, int64_t deadline
 	AUTO(shared_unref) struct pod *pod = NULL;
 	int r;
 
-	pod = object_get(&p->pods, id);
-	if (!pod)
-		return 0;
+	r = pod_get(p, id, &pod, e);
+	if (r <= 0)
+		return r;
 	object_cancel(&pod->o); /* a running create ends soon */
 	r = object_begin(&pod->o, deadline, e);
 	if (r != 0)

@@ -11,6 +11,7 @@ pytest.importorskip("grpc", reason="python3-grpcio is not installed")
 pytest.importorskip("google.protobuf", reason="python3-protobuf is not installed")
 from containers import (CONTAINER, CREATED, EXITED, IMAGE, POD, RUNNING, SERVER, containers)  # noqa: F401, a fixture
 from poddaemon import in_threads, refused
+from waiting import wait_until
 
 SIGKILL = 9
 
@@ -234,3 +235,35 @@ def test_containers_stats_are_an_empty_list(containers):
     d = containers()
     d.cri.run_container(d.cri.pod())
     assert len(d.cri.call("ListContainerStats").stats) == 0
+
+
+def ambiguous(create):
+    """Create objects until two IDs begin with the same digit. Returns the digit."""
+    ids = []
+    while not (same := {i[0] for i in ids if i[0] == ids[-1][0] and i != ids[-1]}):
+        ids.append(create(len(ids)))
+    return same.pop()
+
+
+def test_an_ambiguous_prefix_of_an_id_is_refused(containers):
+    d = containers()
+    pod = d.cri.pod()
+    digit = ambiguous(lambda n: d.cri.create(pod, name="c%d" % n))
+    error = ("INVALID_ARGUMENT", "several IDs begin with " + digit)
+    for call in d.cri.start_container, d.cri.stop_container, d.cri.remove_container:
+        assert refused(call, digit) == error
+    digit = ambiguous(lambda n: d.cri.pod("p%d" % n))
+    error = ("INVALID_ARGUMENT", "several IDs begin with " + digit)
+    for call in d.cri.create, d.cri.stop, d.cri.remove:
+        assert refused(call, digit) == error
+
+
+def test_a_removal_whose_row_could_not_be_deleted_is_finished_in_the_background(containers):
+    d = containers()
+    container = d.cri.run_to_end(d.cri.pod(), ["/bin/true"]).id
+    with d.database() as db:
+        db.execute("CREATE TRIGGER refuse BEFORE DELETE ON containers BEGIN SELECT RAISE(ABORT, 'not now'); END")
+        assert "not now" in refused(d.cri.remove_container, container)[1]
+        db.execute("DROP TRIGGER refuse")
+    wait_until(lambda: not d.container_rows(), d.log)
+    assert d.cri.container_ids() == []

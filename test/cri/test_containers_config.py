@@ -2,16 +2,21 @@
 """
 test/cri/test_containers_config.py - containers of hawser-cri: process, namespaces, limits, rights, and the status of these
 """
+import os
 import pathlib
 import re
+import signal
+import subprocess
 
 import pytest
 
 pytest.importorskip("grpc", reason="python3-grpcio is not installed")
 pytest.importorskip("google.protobuf", reason="python3-protobuf is not installed")
 from containers import (CONTAINER, FOREVER, IMAGE, NODE, POD, RUNNING, SERVER, TARGET, V2, cgroup_value,
-                        containers)  # noqa: F401, a fixture
+                        container_config, containers)  # noqa: F401, a fixture
 from poddaemon import namespace, refused
+from slowcrun import Crun
+from waiting import wait_until
 
 PROC_STATUS = "cat /proc/self/status"
 SHOW = ["/bin/sh", "-c", "printf '%s\\n' \"$0\" \"$@\""]
@@ -185,6 +190,55 @@ def test_in_the_pid_mode_target_a_container_joins_another_one(containers):
     assert d.cri.wait_for_exit(again).exit_code == 137
 
 
+def test_a_mode_of_network_or_ipc_that_differs_from_that_of_the_pod_is_refused(containers):
+    d = containers()
+    pod = d.cri.pod(network=POD)
+    for field, mode, name in (("network", NODE, "NODE"), ("ipc", NODE, "NODE"), ("network", CONTAINER, "CONTAINER"),
+                              ("ipc", TARGET, "TARGET")):
+        config = container_config()
+        config["linux"]["security_context"]["namespace_options"][field] = mode
+        assert refused(d.cri.call, "CreateContainer", pod_sandbox_id=pod, config=config) == (
+            "INVALID_ARGUMENT", "linux.security_context.namespace_options.%s: mode %s (%d) differs from POD (0) of the pod" % (
+                field, name, mode))
+    config = container_config()
+    config["linux"]["security_context"]["namespace_options"].update(network=NODE, ipc=NODE)
+    host = d.cri.pod("host", network=NODE, ipc=NODE)
+    assert d.cri.call("CreateContainer", pod_sandbox_id=host, config=config).container_id
+
+
+def take_pid(pid):
+    """Start a process with this number."""
+    last = pathlib.Path("/proc/sys/kernel/ns_last_pid")
+    for _ in range(100):
+        last.write_text(str(pid - 1))
+        process = subprocess.Popen(["sleep", "100000"])
+        if process.pid == pid:
+            return process
+        process.kill()
+        process.wait()
+    raise AssertionError("process ID %d is in use" % pid)
+
+
+def test_a_target_that_ends_meanwhile_is_not_replaced_by_a_process_with_its_number(containers, tmp_path):
+    crun = Crun(tmp_path)
+    d = containers("--runtime-handler", "slow=%s" % crun.program)
+    pod = d.cri.pod(handler="slow")
+    target = d.cri.run_container(pod, name="target")
+    main = d.main(target)
+    crun.delay("create")
+    create = d.cri.start_create(pod, name="debug", pid=TARGET, target_id=target)
+    wait_until(lambda: crun.times("create") == 2)
+    os.kill(main, signal.SIGKILL)
+    wait_until(lambda: not pathlib.Path("/proc/%d" % main).exists())
+    process = take_pid(main)
+    try:
+        crun.go_on("create")
+        assert " create: " in create.exception().details()
+    finally:
+        process.kill()
+        process.wait()
+
+
 def test_a_target_must_run_in_the_same_pod(containers):
     d = containers()
     pod, other = d.cri.pod("a"), d.cri.pod("b")
@@ -335,6 +389,12 @@ def test_the_default_seccomp_profile_is_accepted_and_logged_as_not_applied(conta
     own = re.search("Seccomp_filters:.*\n", pathlib.Path("/proc/self/status").read_text())[0]
     assert own in d.cri.sh(container, PROC_STATUS)
     assert "seccomp profile RuntimeDefault is not applied yet container=" + container in d.log()
+
+
+def test_the_default_apparmor_profile_is_accepted_and_logged_as_not_applied(containers):
+    d = containers()
+    container = d.cri.run_container(d.cri.pod(), apparmor={"profile_type": 0})
+    assert "AppArmor profile RuntimeDefault is not applied yet container=" + container in d.log()
 
 
 @pytest.mark.parametrize("change,error", [

@@ -18,7 +18,7 @@ from containers import (CONTAINER, CREATED, EXITED, POD, RUNNING, SERVER, contai
                         has_ended)
 from poddaemon import CGROUPS, NETNS, NOTREADY, READY, refused, run
 from slowcrun import Crun
-from waiting import wait_until
+from waiting import LONG, wait_until
 
 
 @pytest.fixture
@@ -31,9 +31,9 @@ def daemon(containers, crun):
     return containers("--runtime-handler", "slow=%s" % crun.program)
 
 
-def interrupt_start(d, crun):
+def interrupt_start(d, crun, *words, **more):
     """Returns the ID of a container whose start a kill of the daemon has interrupted."""
-    container = d.cri.create(d.cri.pod(handler="slow"))
+    container = d.cri.create(d.cri.pod(handler="slow"), *words, **more)
     crun.delay("start")
     start = d.client().start("StartContainer", container_id=container)
     wait_until(lambda: crun.times("start") == 1)
@@ -57,6 +57,19 @@ def test_a_stop_also_ends_a_container_whose_start_was_interrupted(daemon, crun):
     crun.go_on("start")
     stop.result()
     assert daemon.cri.container(container).state == EXITED
+
+
+@pytest.mark.parametrize("code,reason", [(0, "Completed"), (7, "Error")])
+def test_a_container_that_ends_before_its_start_is_repeated_keeps_its_exit_code(daemon, crun, code, reason):
+    container = interrupt_start(daemon, crun, ["/bin/sh", "-c", "exit %d" % code])
+    wait_until(lambda: crun.times("start") >= 2)
+    run("crun", "--root", daemon.state / "crun", "start", container)  # as the crun of the killed daemon might
+    wait_until(lambda: has_ended(daemon.monitor(container)))
+    crun.go_on("start")
+    assert refused(daemon.cri.call, "UpdateContainerResources", container_id=container) == (
+        "FAILED_PRECONDITION", "container %s is exited" % container)  # it waits for the end of the start
+    status = daemon.cri.container(container)
+    assert (status.exit_code, status.reason, status.message) == (code, reason, "") and status.started_at
 
 
 # ---- while no daemon runs --------------------------------------------------------------------------
@@ -117,6 +130,35 @@ def test_a_container_whose_monitor_was_killed_meanwhile_has_ended(containers, st
     assert (status.state, status.exit_code, status.reason) == (EXITED, 255, "Error") and "monitor" in status.message
     assert refused(d.cri.start_container, container)[0] == "FAILED_PRECONDITION"
     wait_until(lambda: has_ended(main))
+
+
+def test_a_container_whose_monitor_cannot_be_found_at_the_start_runs_on_and_is_watched_later(containers):
+    d = containers()
+    container = d.cri.run_server(d.cri.pod())
+    main, file = d.main(container), d.bundle(container) / "conmon.pid"
+    d.kill()
+    pid = file.read_text()
+    file.unlink()
+    file.mkdir()
+    d.start()
+    d.logged("not cleaned up, trying again later id=" + container)
+    assert d.cri.container(container).state == RUNNING and not has_ended(main)
+    file.rmdir()
+    file.write_text(pid)
+    os.kill(main, signal.SIGTERM)
+    assert d.cri.wait_for_exit(container).exit_code == 0
+
+
+@pytest.mark.skipif(not (CGROUPS / "freezer").exists(), reason="there is no freezer of cgroup v1")
+def test_a_container_that_a_killed_daemon_has_left_frozen_runs_on(containers):
+    d = containers()
+    container = d.cri.run_server(d.cri.pod())
+    freezer, = CGROUPS.glob("freezer/**/%s/freezer.state" % container)
+    freezer.write_text("FROZEN")
+    wait_until(lambda: freezer.read_text() == "FROZEN\n")
+    d.restart()
+    d.cri.stop_container(container, LONG)
+    assert d.cri.container(container).exit_code == 0
 
 
 # ---- a reboot --------------------------------------------------------------------------------------

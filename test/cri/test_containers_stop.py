@@ -295,3 +295,26 @@ def test_the_end_of_a_monitor_is_noticed_once_if_its_descriptor_has_a_duplicate(
     assert d.cri.run_to_end(pod, ["/bin/true"], name="next").exit_code == 0
     os.close(fd)
     assert d.process.poll() is None
+
+
+def test_a_container_whose_exit_code_is_malformed_has_ended_with_an_unknown_one(containers):
+    d = containers()
+    container = d.cri.run_container(d.cri.pod())
+    (d.bundle(container) / "exit").write_text("1 2")
+    os.kill(d.monitor(container), signal.SIGKILL)
+    status = d.cri.wait_for_exit(container)
+    assert (status.exit_code, status.message) == (255, "conmon has ended unexpectedly")
+    assert "malformed file exit" in d.log()
+
+
+def test_an_exit_code_that_cannot_be_read_is_read_again_later(containers):
+    d = containers()
+    container = d.cri.run_container(d.cri.pod())
+    exit_file = d.bundle(container) / "exit"
+    exit_file.mkdir()
+    os.kill(d.monitor(container), signal.SIGKILL)
+    d.logged("not cleaned up, trying again later id=" + container)
+    assert d.cri.container(container).state == RUNNING
+    exit_file.rmdir()
+    exit_file.write_text("7")
+    assert d.cri.wait_for_exit(container).exit_code == 7

@@ -95,3 +95,16 @@ def test_limits_of_a_container_that_does_not_live_cannot_change(containers):
         "FAILED_PRECONDITION", "container %s is exited" % ended)
     assert refused(update, d, "0" * 64, cpu_quota=25000) == ("NOT_FOUND", "no container " + "0" * 64)
     assert refused(update, d, "", cpu_quota=25000) == ("INVALID_ARGUMENT", "container_id is missing")
+
+
+def test_an_update_of_oom_score_adj_changes_all_processes_of_the_container(containers):
+    d = containers()
+    script = ["/bin/sh", "-c", "sleep 100000 & echo ready; wait"]
+    container = d.cri.run_server(d.cri.pod(), script, resources={"oom_score_adj": 500})
+    show = "cat /proc/1/oom_score_adj /proc/$(cat /proc/1/task/1/children | cut -d' ' -f1)/oom_score_adj"
+    assert d.cri.sh(container, show) == "500\n500\n"
+    update(d, container, oom_score_adj=900)
+    assert d.cri.sh(container, show) == "900\n900\n"
+    assert d.cri.container(container).resources.linux.oom_score_adj == 900
+    assert refused(update, d, container, oom_score_adj=1001) == (
+        "INVALID_ARGUMENT", "linux.oom_score_adj: 1001 is not in the range -1000 to 1000")

@@ -109,6 +109,10 @@ int convert_resources(const Runtime__V1__LinuxContainerResources *m, const char 
 {
 	struct oci_hugepage *pages;
 
+	if (m->oom_score_adj < -1000 || m->oom_score_adj > 1000)
+		return err_text(e, -EINVAL,
+				"%s.oom_score_adj: %" PRId64 " is not in the range -1000 to 1000",
+				field, m->oom_score_adj);
 	for (size_t i = 0; i < m->n_hugepage_limits; i++)
 		if (m->hugepage_limits[i]->limit > INT64_MAX)
 			return err_text(e, -EINVAL,

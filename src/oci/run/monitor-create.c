@@ -137,6 +137,8 @@ static void add_arguments(struct creation *n)
 	add_words(argv, "--exit-dir", c->exits);
 	add_words(argv, "--log-path", log);
 	add_words(argv, "--log-level", "error");
+	/* else the exit code is written after fsync() of the log, which may take longer than conmon has */
+	add_words(argv, "--no-sync-log", NULL);
 	add_words(argv, "--full-attach", NULL);
 	if (c->terminal)
 		add_words(argv, "--terminal", NULL);

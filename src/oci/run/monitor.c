@@ -72,29 +72,41 @@ int monitor_is_alive(const char *bundle, struct hw_err *e)
 	return r < 0 ? err_ctx(e, "%s", bundle) : r;
 }
 
-/* The path of the lock file as the kernel shows it. */
-static bool get_lock_path(int dir, char ret[PATH_MAX])
+/* The path of the lock file as the kernel shows it. Return: 1; 0 if there is no lock file; or a negative errno */
+static int get_lock_path(int dir, char ret[PATH_MAX], struct hw_err *e)
 {
 	char link[64];
 	autoclose int fd = -1;
 	ssize_t n;
 
 	fd = openat(dir, "lock", O_PATH | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT ? 0 : err_set(e, -errno, "open the lock");
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	n = fd < 0 ? -1 : readlink(link, ret, PATH_MAX - 1);
-	ret[n > 0 ? n : 0] = '\0';
-	return n > 0;
+	n = readlink(link, ret, PATH_MAX - 1);
+	if (n < 0)
+		return err_set(e, -errno, "read %s", link);
+	ret[n] = '\0';
+	return 1;
 }
 
 /* A process that has the lock file open. The pidfd is opened first: a process with the same number that
- * starts later cannot be taken for it. Return: 1, or 0 if it is another process */
-static int open_holder(pid_t pid, const char *lock_path, int *ret_pidfd)
+ * starts later cannot be taken for it. Return: 1; 0 if it is another process, or has ended; or a negative
+ * errno if that cannot be found out, for example for lack of descriptors */
+static int open_holder(pid_t pid, const char *lock_path, int *ret_pidfd, struct hw_err *e)
 {
 	autoclose int fd = -1;
+	int r;
 
 	fd = pidfd_open(pid, 0);
-	if (fd < 0 || !pid_has_open(pid, str_equal, lock_path) ||
-	    pidfd_send_signal(fd, 0, NULL, 0) < 0)
+	if (fd < 0 && (errno == ESRCH || errno == EINVAL)) /* EINVAL: it is a thread */
+		return 0;
+	if (fd < 0)
+		return err_set(e, -errno, "open process %d", pid);
+	r = pid_has_open(pid, str_equal, lock_path);
+	if (r < 0)
+		return err_set(e, r, "list the open files of process %d", pid);
+	if (r == 0 || pidfd_send_signal(fd, 0, NULL, 0) < 0)
 		return 0;
 	*ret_pidfd = take_fd(fd);
 	return 1;
@@ -118,9 +130,9 @@ static int kill_holder(void *ctx, const struct file_entry *entry, struct hw_err 
 	autoclose int pidfd = -1;
 	long long pid;
 
-	(void)e;
+	/* after an error, the next round tries again */
 	if (str_to_int64(entry->name, 1, INT32_MAX, &pid) && !is_being_started((pid_t)pid) &&
-	    open_holder((pid_t)pid, ctx, &pidfd))
+	    open_holder((pid_t)pid, ctx, &pidfd, e) > 0)
 		pidfd_send_signal(pidfd, SIGKILL, NULL, 0);
 	return 0;
 }
@@ -141,9 +153,9 @@ int monitor_end(const char *bundle, int64_t deadline, struct hw_err *e)
 		if (time_has_passed(deadline))
 			return err_text(e, -ETIMEDOUT, "%s: conmon or crun cannot be killed",
 					bundle);
-		r = get_lock_path(dir, lock_path)
-			    ? file_walk(AT_FDCWD, "/proc", kill_holder, lock_path, e)
-			    : 0;
+		r = get_lock_path(dir, lock_path, e);
+		if (r > 0)
+			r = file_walk(AT_FDCWD, "/proc", kill_holder, lock_path, e);
 		if (r < 0)
 			return r;
 		time_sleep(ms);
@@ -156,17 +168,24 @@ int monitor_find(int dir, struct monitor *ret, struct hw_err *e)
 {
 	AUTO(monitor_done) struct monitor m = { .pidfd = -1 };
 	char lock_path[PATH_MAX];
+	pid_t parent = 0;
 	int r, pid;
 
 	r = pid_read_file(dir, "conmon.pid", &m.pid, e);
-	if (r < 0)
+	if (r > 0)
+		r = get_lock_path(dir, lock_path, e);
+	if (r > 0)
+		r = open_holder(m.pid, lock_path, &m.pidfd, e);
+	if (r <= 0)
 		return r;
-	if (r == 0 || !get_lock_path(dir, lock_path) || !open_holder(m.pid, lock_path, &m.pidfd))
-		return 0;
 	r = pid_read_file(dir, "pidfile", &pid, e);
+	if (r > 0)
+		parent = pid_get_parent(pid);
+	if (parent < 0)
+		return err_set(e, parent, "read the parent of process %d", pid);
 	if (r < 0)
 		return r;
-	if (r > 0 && pid_get_parent(pid) == m.pid)
+	if (r > 0 && parent == m.pid)
 		m.container = pid;
 	*ret = m;
 	m.pidfd = -1;

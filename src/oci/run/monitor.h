@@ -60,7 +60,9 @@ void monitor_done(struct monitor *m); /* closes the descriptor; conmon continues
 AUTO_VALUE_DEFINE(monitor_done, struct monitor);
 
 /* Finds the monitor of a bundle again, after a restart of this process. Return: 1; 0 if it has ended;
- * -EBUSY if a container is just being created there, or its creation was interrupted: monitor_end() */
+ * -EBUSY if another process has the lock, and the one of conmon.pid certainly has not: a container is just
+ * being created there, or its creation was interrupted: monitor_end(); another negative errno if the monitor
+ * may live */
 int monitor_adopt(const char *bundle, struct monitor *ret, struct hw_err *e);
 
 /* Whether conmon or crun lives. Return: 1 or 0; or a negative errno */

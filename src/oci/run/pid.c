@@ -36,38 +36,57 @@ int pid_read_file(int dir, const char *name, int *ret_n, struct hw_err *e)
 	return 1;
 }
 
+/* Errors of files below /proc/PID that say that the process does not exist. */
+static bool has_ended(int error)
+{
+	return error == ENOENT || error == ESRCH;
+}
+
 pid_t pid_get_parent(pid_t pid)
 {
 	AUTO(buf_done) struct buf text = { 0 };
 	struct hw_err ignored;
 	const char *after;
 	char path[64];
+	int r;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	if (file_read(AT_FDCWD, path, STAT_MAX, &text, &ignored) < 0)
-		return 0;
+	r = file_read(AT_FDCWD, path, STAT_MAX, &text, &ignored);
+	if (r < 0)
+		return has_ended(-r) ? 0 : r;
 	/* PID (NAME) STATE PARENT ...; the name may contain anything */
 	after = strrchr(str_or(text.data, ""), ')');
 	return after && strlen(after) > 4 ? (pid_t)strtol(after + 4, NULL, 10) : 0;
 }
 
-bool pid_has_open(pid_t pid, bool (*matches)(const char *path, const char *name), const char *name)
+int pid_has_open(pid_t pid, bool (*matches)(const char *path, const char *name), const char *name)
 {
 	char path[PATH_MAX], folder[64];
 	struct dirent *entry;
 	bool found = false;
+	int error = 0;
 	ssize_t n;
 	DIR *fds;
 
 	snprintf(folder, sizeof(folder), "/proc/%d/fd", pid);
 	fds = opendir(folder);
 	if (!fds)
-		return false;
-	while (!found && (entry = readdir(fds))) {
+		return has_ended(errno) ? 0 : -errno;
+	while (!found && !error) {
+		errno = 0;
+		entry = readdir(fds);
+		if (!entry) {
+			error = errno;
+			break;
+		}
+		if (*entry->d_name == '.')
+			continue;
 		n = readlinkat(dirfd(fds), entry->d_name, path, sizeof(path) - 1);
+		if (n < 0 && !has_ended(errno)) /* else it was closed */
+			error = errno;
 		path[n > 0 ? n : 0] = '\0';
-		found = matches(path, name);
+		found = n > 0 && matches(path, name);
 	}
 	closedir(fds);
-	return found;
+	return found || has_ended(error) ? found : -error;
 }

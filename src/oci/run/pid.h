@@ -14,12 +14,14 @@
  * such file; -EBADMSG if it contains something else; or another negative errno */
 int pid_read_file(int dir, const char *name, int *ret_n, struct hw_err *e);
 
-/* The parent of a process; 0 if there is no such process. A process that has not been waited for keeps its
- * number, so if its parent is the one that is expected, it is no other process. */
+/* The parent of a process. A process that has not been waited for keeps its number, so if its parent is the
+ * one that is expected, it is no other process. Return: the parent; 0 if there is no such process; or a
+ * negative errno */
 pid_t pid_get_parent(pid_t pid);
 
 /* Whether a process has a file open whose path matches, for example str_equal(PATH, name). Compares names,
- * because the files themselves may be on a file system that does not answer. */
-bool pid_has_open(pid_t pid, bool (*matches)(const char *path, const char *name), const char *name);
+ * because the files themselves may be on a file system that does not answer. Return: 1; 0 if not, or if there
+ * is no such process; or a negative errno */
+int pid_has_open(pid_t pid, bool (*matches)(const char *path, const char *name), const char *name);
 
 #endif

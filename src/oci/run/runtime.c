@@ -168,7 +168,7 @@ static bool waits_at_removed_fifo(const char *id, pid_t pid)
 {
 	autofree char *end = str_printf("/%s/exec.fifo (deleted)", id);
 
-	return pid_has_open(pid, str_ends, end);
+	return pid_has_open(pid, str_ends, end) > 0;
 }
 
 int runtime_get_state(const struct runtime *rt, const char *id, int64_t deadline,

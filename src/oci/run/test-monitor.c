@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/pidfd.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -233,6 +234,31 @@ static void a_container_may_discard_its_output(void **state)
 	assert_false(file_exists(LOG));
 }
 
+/* fsync() of a long log on a slow disk takes longer than a stop waits for the exit code. */
+static void the_exit_does_not_wait_for_the_log(void **state)
+{
+	static const char script[] = "#!/bin/sh\nexec strace -D -f -o " RUN_DIR
+				     "/trace -e trace=fsync,fdatasync,sync,syncfs,rename "
+				     "/usr/bin/conmon \"$@\"\n";
+	AUTO(monitor_done) struct monitor m = { .pidfd = -1 };
+	struct monitor_create c = creation();
+	autofree char *trace = NULL;
+	struct hw_err e;
+
+	(void)state;
+	assert_ok(file_replace(AT_FDCWD, RUN_DIR "/conmon", script, strlen(script), 0755, 0, &e),
+		  &e);
+	c.program = RUN_DIR "/conmon";
+	write_script("echo x", false);
+	create(&c, &m);
+	start();
+	wait_for_end(&m);
+	wait_until(monitor_is_alive(RUN_BUNDLE, &e) == 0); /* strace has the lock, too */
+	trace = read_text(RUN_DIR "/trace");
+	assert_non_null(strstr(trace, "rename(\"" EXITS));
+	assert_null(strstr(trace, "sync"));
+}
+
 static void a_process_killed_for_memory_is_reported(void **state)
 {
 	AUTO(monitor_done) struct monitor m = { .pidfd = -1 };
@@ -315,6 +341,35 @@ static void another_process_is_not_taken_for_it(void **state)
 	/* ending is exact, too: this process is not killed */
 	assert_ok(monitor_end(RUN_BUNDLE, SOON, &e), &e);
 	assert_int_equal(monitor_adopt(RUN_BUNDLE, &again, &e), 0);
+}
+
+/* The call fails in another place with each limit. */
+static void a_lack_of_descriptors_is_not_taken_for_an_end(void **state)
+{
+	AUTO(monitor_done) struct monitor m = { .pidfd = -1 };
+	struct monitor_create c = creation();
+	struct rlimit limit;
+	struct hw_err e;
+	int r = -EMFILE;
+
+	(void)state;
+	write_script("sleep 1000", false);
+	create(&c, &m);
+	start();
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	for (rlim_t n = 0; r != 1; n++) {
+		AUTO(monitor_done) struct monitor again = { .pidfd = -1 };
+
+		assert_true(n < 100);
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &(struct rlimit){ n, limit.rlim_max }),
+				 0);
+		r = monitor_adopt(RUN_BUNDLE, &again, &e);
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+		if (r != 1)
+			assert_int_equal(r, -EMFILE);
+		else
+			assert_int_equal(again.container, m.container);
+	}
 }
 
 static void a_killed_monitor_leaves_its_container(void **state)
@@ -556,11 +611,15 @@ int main(void)
 			 a_slow_runtime_is_killed),
 		RUN_TEST("monitor: errors of conmon are reported", errors_of_conmon_are_reported),
 		RUN_TEST("monitor: output may be discarded", a_container_may_discard_its_output),
+		RUN_TEST("monitor: the exit code does not wait until the log is on the disk",
+			 the_exit_does_not_wait_for_the_log),
 		RUN_TEST("monitor: a process killed for lack of memory is reported",
 			 a_process_killed_for_memory_is_reported),
 		RUN_TEST("monitor: it is found again", a_monitor_is_found_again),
 		RUN_TEST("monitor: another process with its number is not taken for it",
 			 another_process_is_not_taken_for_it),
+		RUN_TEST("monitor: a lack of descriptors is not taken for its end",
+			 a_lack_of_descriptors_is_not_taken_for_an_end),
 		RUN_TEST("monitor: if it is killed, the container continues",
 			 a_killed_monitor_leaves_its_container),
 		RUN_TEST("monitor: ending it kills no process of this program",

@@ -104,7 +104,7 @@ static int check_hostname(const struct pod_spec *spec, struct hw_err *e)
 	return 0;
 }
 
-static const char *mode_name(int mode)
+const char *pod_mode_name(int mode)
 {
 	static const char *const names[] = { "POD", "CONTAINER", "NODE", "TARGET" };
 
@@ -115,7 +115,7 @@ static int refuse_mode(const char *field, int mode, const char *expected, struct
 {
 	return err_text(e, -EINVAL,
 			"linux.security_context.namespace_options.%s: mode %s (%d); expected %s",
-			field, mode_name(mode), mode, expected);
+			field, pod_mode_name(mode), mode, expected);
 }
 
 static int check_modes(const struct pod_namespaces *n, struct hw_err *e)

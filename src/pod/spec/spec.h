@@ -30,6 +30,8 @@ enum pod_mode {
 	POD_MODE_TARGET,    /* that of another container */
 };
 
+const char *pod_mode_name(int mode); /* "unknown" for other numbers */
+
 struct pod_namespaces {
 	int network, pid, ipc; /* enum pod_mode */
 	char *target;	       /* container ID, for POD_MODE_TARGET */
