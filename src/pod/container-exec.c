@@ -35,6 +35,7 @@ int containers_exec(struct pods *p, const char *id, const struct hw_strings *arg
 		    int64_t deadline, struct exec_result *ret, struct hw_err *e)
 {
 	AUTO(shared_unref) struct container *c = NULL;
+	AUTO(shared_unref) const struct container_limits *limits = NULL;
 	AUTO(spec_done) struct oci_spec spec = { 0 };
 	autofree char *bundle = NULL;
 	struct runtime runtime;
@@ -49,6 +50,9 @@ int containers_exec(struct pods *p, const char *id, const struct hw_strings *arg
 	r = container_read_config(c, &spec, e);
 	if (r < 0)
 		return r;
+	/* config.json has the score from before an UpdateContainerResources. */
+	limits = container_get_limits(c);
+	spec.process.oom_score_adj = (int)limits->resources.oom_score_adj;
 	container_runtime(c, &runtime);
 	bundle = container_dir(p, c->o.id);
 	x.bundle = bundle;

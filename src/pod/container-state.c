@@ -271,6 +271,16 @@ enum container_state container_get_state(struct container *c)
 	return state;
 }
 
+const struct container_limits *container_get_limits(struct container *c)
+{
+	const struct container_limits *limits;
+
+	pthread_mutex_lock(&c->o.table->lock);
+	limits = shared_ref(((const struct container_view *)c->o.view)->limits);
+	pthread_mutex_unlock(&c->o.table->lock);
+	return limits;
+}
+
 bool container_is_starting(struct container *c)
 {
 	bool starting;

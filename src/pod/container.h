@@ -88,6 +88,8 @@ int container_set_limits(struct container *c, const struct container_limits *lim
 /* Changes the state. */
 int container_set_state(struct container *c, enum container_state state, struct hw_err *e);
 enum container_state container_get_state(struct container *c); /* of a published container */
+/* The limits of a published container that has some. Return: a reference */
+const struct container_limits *container_get_limits(struct container *c);
 bool container_is_starting(struct container *c); /* a start runs, or was interrupted */
 /* Deletes the row of a container, and the container from the table. */
 int container_state_delete(struct container *c, struct hw_err *e);

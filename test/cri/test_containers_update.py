@@ -101,10 +101,10 @@ def test_an_update_of_oom_score_adj_changes_all_processes_of_the_container(conta
     d = containers()
     script = ["/bin/sh", "-c", "sleep 100000 & echo ready; wait"]
     container = d.cri.run_server(d.cri.pod(), script, resources={"oom_score_adj": 500})
-    show = "cat /proc/1/oom_score_adj /proc/$(cat /proc/1/task/1/children | cut -d' ' -f1)/oom_score_adj"
-    assert d.cri.sh(container, show) == "500\n500\n"
+    show = "cat /proc/1/oom_score_adj /proc/$(cat /proc/1/task/1/children | cut -d' ' -f1)/oom_score_adj /proc/$$/oom_score_adj"
+    assert d.cri.sh(container, show) == "500\n" * 3
     update(d, container, oom_score_adj=900)
-    assert d.cri.sh(container, show) == "900\n900\n"
+    assert d.cri.sh(container, show) == "900\n" * 3  # also a command that starts later
     assert d.cri.container(container).resources.linux.oom_score_adj == 900
     assert refused(update, d, container, oom_score_adj=1001) == (
         "INVALID_ARGUMENT", "linux.oom_score_adj: 1001 is not in the range -1000 to 1000")
