@@ -2,7 +2,7 @@
 /*
  * test/pod.c - command line of src/pod, for test/faults
  *
- *	pod [--exec] DIR create NAME [pause] [host] [PORT]
+ *	pod DIR create NAME [pause] [host] [PORT]
  *	                        create a pod with this host port; pause: its containers share a PID
  *	                        namespace; host: it uses the host's network
  *	pod DIR stop NAME

@@ -112,6 +112,23 @@ def test_a_plugin_that_is_missing_at_del_is_waited_for(pods):
     wait_until(lambda: d.cri.info(pod)["state"] == "stopped")
 
 
+def test_no_plugin_runs_while_serve_cannot_be_started(pods):
+    d = pods()
+    pod = d.cri.run()
+    before = d.calls("")
+    program = d.bin / "hawser-plugin"
+    program.rename(d.dir / "hawser-plugin")
+    program.write_text("#!/bin/sh\nexit 1\n")
+    program.chmod(0o755)
+    for code, text in (refused(d.cri.stop, pod), refused(d.cri.run, "b")):
+        assert code == "UNAVAILABLE" and "hawser-plugin serve did not become ready" in text, text
+        assert "it is started again after 5 s" in text
+    assert d.calls("") == before  # a plugin of a killed daemon would be unknown to the next one
+    (d.dir / "hawser-plugin").rename(program)
+    wait_until(lambda: d.cri.info(pod)["state"] == "stopped" and d.cri.ids() == [pod], d.log)
+    d.cri.run("b")
+
+
 @contextlib.contextmanager
 def locked(d):
     """Another program has locked the database, as a backup might."""
