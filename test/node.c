@@ -84,9 +84,9 @@ static int recover(struct node *n, struct hw_err *e)
 {
 	int r;
 
-	r = pods_recover(n->pods, e);
-	if (r < 0 || !n->store)
-		return r;
+	pods_recover(n->pods);
+	if (!n->store)
+		return 0;
 	r = pods_sweep(n->pods, e);
 	return r < 0 ? r : store_sweep(n->store, e);
 }

@@ -158,6 +158,23 @@ def test_a_pod_that_has_lost_an_object_is_stopped_when_the_daemon_starts(pods, l
     d.cri.run("a", pid=0)
 
 
+def test_a_pod_whose_state_cannot_be_stored_does_not_keep_the_daemon_from_starting(pods):
+    d = pods()
+    pod, other = d.cri.run("a"), d.cri.run("b")
+    d.kill()
+    unmount_netns(d, pod)
+    with d.database() as db:
+        db.execute("CREATE TRIGGER full BEFORE UPDATE ON pods BEGIN SELECT RAISE(ABORT, 'no more room'); END")
+        db.commit()
+    d.start()
+    assert d.cri.status(other).state == READY
+    assert "no more room" in d.log()
+    with d.database() as db:
+        db.execute("DROP TRIGGER full")
+        db.commit()
+    wait_until(lambda: is_stopped(d, pod), d.log)
+
+
 @pytest.mark.parametrize("restart", [False, True])
 def test_a_pod_whose_pause_process_ends_is_stopped(pods, restart):
     d = pods()
