@@ -328,8 +328,7 @@ static int start_sweeper(struct daemon *d, struct hw_err *e)
 
 /* ---- pods --------------------------------------------------------------------------- */
 
-#define EARLIER_PLUGINS_MS 30000 /* for the end of plugins of an earlier, killed daemon */
-#define GC_TIMEOUT_MS	   30000 /* less than other calls wait for the network that it has locked */
+#define GC_TIMEOUT_MS 30000 /* less than other calls wait for the network that it has locked */
 
 static void start_plugins(struct daemon *d, const struct config *c)
 {
@@ -423,10 +422,9 @@ static int open_pods(struct daemon *d, const struct config *c, struct hw_err *e)
 }
 
 /* The pods of an earlier daemon are known before the first call is served. What it has left unfinished
- * is done in the background. */
+ * is done in the background. Each call of a plugin waits until those of an earlier daemon have ended. */
 static int start_pods(struct daemon *d, const struct config *c, struct hw_err *e)
 {
-	struct hw_err late;
 	int r;
 
 	r = cgroup_fs_new("", &d->cgroups, e);
@@ -448,8 +446,6 @@ static int start_pods(struct daemon *d, const struct config *c, struct hw_err *e
 	r = open_pods(d, c, e);
 	if (r < 0)
 		return r;
-	if (plugin_server_wait(d->plugins, time_deadline(EARLIER_PLUGINS_MS), &late) < 0)
-		log_error("%s", late.msg);
 	pods_recover(d->pods);
 	return 0;
 }

@@ -2,6 +2,7 @@
 """
 test/cri/test_pods_restart.py - pods of an earlier daemon: after a restart, after a boot, with objects that are gone
 """
+import fcntl
 import os
 import pathlib
 import shutil
@@ -14,7 +15,7 @@ pytest.importorskip("google.protobuf", reason="python3-protobuf is not installed
 from containers import EXITED, FOREVER, POD, containers  # noqa: F401, a fixture
 from poddaemon import (NETNS, NOTREADY, READY, connect, namespace, pods, processes, refused,
                        run)  # noqa: F401, pods is a fixture
-from waiting import wait_until
+from waiting import LONG, wait_until
 
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 PORTS = [{"host_port": 8080, "container_port": 80}]
@@ -119,6 +120,19 @@ def test_after_a_boot_an_incomplete_pod_is_removed(pods, boot):
     d.start()
     wait_until(lambda: d.cri.ids() == [], d.log)
     assert first.exception(60) and not d.leftovers()
+
+
+def test_a_plugin_of_an_earlier_daemon_delays_pods_but_not_the_start(pods):
+    d = pods()
+    pod = d.cri.run("a")
+    d.kill()
+    with open(d.state / "plugins.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        d.start()
+        # the daemon has not waited for the lock until a timeout
+        assert "plugins of an earlier daemon" not in d.log() and d.cri.ids() == [pod]
+        waiting = d.cri.start_run("b")
+    d.cri.remove(waiting.result(LONG).pod_sandbox_id)
 
 
 # ---- objects that are gone -------------------------------------------------------------------------
