@@ -12,6 +12,7 @@ import pytest
 
 pytest.importorskip("grpc", reason="python3-grpcio is not installed")
 pytest.importorskip("google.protobuf", reason="python3-protobuf is not installed")
+from hawsercli import hawser
 from poddaemon import (NETNS, NOTREADY, READY, both_plugins, pods, refused,
                        run)  # noqa: F401, pods is a fixture
 from waiting import LONG, wait_until
@@ -68,6 +69,17 @@ def test_a_pod_is_stopped_and_removed_without(pods, plugins, lose):
     assert d.leased() == [d.cri.address(other)] and d.cri.status(pod).state == NOTREADY
     d.cri.remove(pod)
     assert d.cri.ids() == [other]
+
+
+def test_plugins_get_the_result_of_add_from_the_database_if_the_cache_is_lost(pods):
+    d = pods()
+    pod = d.cri.run()
+    lose_cache(d, pod)
+    assert hawser("--runtime", "unix:" + d.socket, "network", "check", pod)[0] == 0
+    d.cri.stop(pod)
+    for command in ("CHECK", "DEL"):
+        result = d.called(command)["conf"]["prevResult"]
+        assert result["ips"][0]["address"].startswith("10.88."), command
 
 
 # ---- DEL that fails --------------------------------------------------------------------------------

@@ -282,6 +282,7 @@ static int run_init(struct run *run, const struct network_pod *pod, const struct
 		.cancel_fd = pod->cancel_fd,
 		.timeout_ms = timeout_ms,
 		.undo_deadline_ns = pod->undo_deadline,
+		.prev_result = a->result,
 	};
 	return 0;
 }
