@@ -7,12 +7,13 @@ import os
 import pathlib
 import shutil
 import signal
+import subprocess
 
 import pytest
 
 pytest.importorskip("grpc", reason="python3-grpcio is not installed")
 pytest.importorskip("google.protobuf", reason="python3-protobuf is not installed")
-from hawsercli import hawser
+from hawsercli import HAWSER, hawser
 from poddaemon import (NETNS, NOTREADY, READY, both_plugins, pods, refused,
                        run)  # noqa: F401, pods is a fixture
 from waiting import LONG, wait_until
@@ -80,6 +81,18 @@ def test_plugins_get_the_result_of_add_from_the_database_if_the_cache_is_lost(po
     for command in ("CHECK", "DEL"):
         result = d.called(command)["conf"]["prevResult"]
         assert result["ips"][0]["address"].startswith("10.88."), command
+
+
+def test_a_check_ends_with_its_client(pods):
+    d = pods()
+    pod = d.cri.run()
+    d.direct("CHECK.hang")
+    with subprocess.Popen([HAWSER, "--runtime", "unix:" + d.socket, "network", "check", pod]) as client:
+        d.wait_for_call("CHECK")
+        client.kill()
+    # the timeout of a CHECK is longer than that
+    d.cri.start("StopPodSandbox", timeout=LONG / 2, pod_sandbox_id=pod).result()
+    assert not os.path.exists("/proc/%d" % d.called("CHECK")["pid"])
 
 
 # ---- DEL that fails --------------------------------------------------------------------------------
