@@ -170,8 +170,10 @@ static void undo(struct pod *pod, int64_t deadline)
 	struct hw_err e;
 
 	/* without this, the row says "making", which means the same after a restart */
-	if (state_change(pod, POD_REMOVING, &e) < 0)
+	if (state_change(pod, POD_REMOVING, &e) < 0) {
 		pod->state = POD_REMOVING;
+		pod_publish(pod);
+	}
 	if (time_has_passed(deadline))
 		finisher_add(&pod->o, 0);
 	else if (pod_remove(pod, 0, deadline, &e) < 0)

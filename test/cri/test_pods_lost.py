@@ -15,6 +15,7 @@ from containers import FOREVER, IMAGE, RUNNING, SERVER, containers  # noqa: F401
 from hawsercli import hawser
 from poddaemon import CGROUPS, NETNS, READY, pods, refused, run  # noqa: F401, pods is a fixture
 from test_pods_gc import cnitool, killed
+from waiting import wait_until
 
 
 def delete_database(root):
@@ -169,6 +170,22 @@ def test_a_pod_whose_row_is_damaged_is_kept_and_can_be_removed(node, column):
     assert not node.cri.ids() and refused(node.cri.status, node.pod)[0] == "NOT_FOUND"
     assert hawser("--runtime", "unix:" + node.daemon.socket, "rm", "--force", node.pod)[0] == 0
     assert not node.daemon.leftovers() and not list(CGROUPS.glob("**/hawser/" + node.pod))
+    node.saved = {}
+
+
+def test_a_forced_removal_that_fails_is_completed_in_the_background(node):
+    def damage(root):
+        with sqlite3.connect(root / "pods.db") as db:
+            db.execute("UPDATE pods SET state = 0")
+            db.execute("CREATE TRIGGER full BEFORE DELETE ON pods BEGIN SELECT RAISE(ABORT, 'no more room'); END")
+    node.lose(damage)
+    status, _, errors = hawser("--runtime", "unix:" + node.daemon.socket, "rm", "--force", node.pod)
+    assert status != 0 and "no more room" in errors
+    with node.daemon.database() as db:
+        db.execute("DROP TRIGGER full")
+        db.commit()
+    wait_until(lambda: not node.daemon.rows(), node.daemon.log)
+    assert not node.daemon.leftovers()
     node.saved = {}
 
 
