@@ -255,6 +255,24 @@ def test_a_create_whose_plugin_hangs_in_every_command_returns_the_first_error_in
     assert not d.leftovers()
 
 
+def test_a_stop_that_cancels_a_create_does_not_wait_for_an_undo_that_hangs(pods):
+    d = pods()
+    d.direct("ADD.hang")
+    d.direct("DEL.hang")
+    call = d.cri.start_run(timeout=2 * LONG)
+    d.wait_for_call("ADD")
+    (pod,) = d.cri.ids()
+    stop = d.cri.start("StopPodSandbox", timeout=2 * LONG, pod_sandbox_id=pod)
+    d.wait_for_call("DEL", 1)
+    kill_hanging(d)  # the undo by the library; the next one is by the daemon
+    d.wait_for_call("DEL", 2)
+    assert call.exception(LONG).code().name == "CANCELLED"  # the undo would have minutes otherwise
+    d.undirect()
+    kill_hanging(d)
+    wait_until(lambda: not d.cri.ids(), d.log)
+    assert stop.exception(LONG) is None or stop.exception().code().name == "INTERNAL"
+
+
 @pytest.mark.parametrize("command", ["ADD", "DEL"])
 def test_plugins_that_hang_delay_no_other_pod(pods, command):
     d = pods()
