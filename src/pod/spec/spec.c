@@ -63,6 +63,7 @@ static const struct hw_field spec_fields[] = {
 	{ "sysctls", HW_MAP, AT(sysctls) },
 	{ "namespace_options", HW_OBJECT, AT(namespaces), .sub = pod_namespace_fields },
 	{ "privileged", HW_BOOL, AT(privileged) },
+	{ "security_context", HW_STRING, AT(security) },
 	{ "resources", HW_OBJECT, AT(resources), .has = HAS(has_resources),
 	  .sub = oci_resources_fields },
 	{ "overhead", HW_OBJECT, AT(overhead), .has = HAS(has_overhead),

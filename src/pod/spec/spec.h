@@ -65,6 +65,7 @@ struct pod_spec {
 	struct hw_map sysctls;
 	struct pod_namespaces namespaces;
 	bool privileged;
+	char *security; /* hash of what else the security context has; it is only compared */
 	bool has_resources, has_overhead;
 	struct oci_resources resources, overhead;
 };
