@@ -149,8 +149,12 @@ def unmount_ipc(d, pod):
     run("umount", d.state / "pods" / pod / "ipc")
 
 
-LOSSES = {end_pause: "hawser-pause has ended", unmount_netns: "its network namespace is gone",
-          unmount_ipc: "its IPC namespace is gone"}
+def unmount_pid(d, pod):
+    run("umount", d.state / "pods" / pod / "pid")
+
+
+LOSSES = {end_pause: "hawser-pause has ended", unmount_pid: "hawser-pause has ended",
+          unmount_netns: "its network namespace is gone", unmount_ipc: "its IPC namespace is gone"}
 
 
 @pytest.mark.parametrize("lose", LOSSES)
