@@ -94,4 +94,4 @@ def list_beside_stops(place, count):
     with busy.running(), idle.running(), held(idle, "run", "stop", count), stops(busy, plugins, count):
         yield Pair(f"list of {count} pods, plugins hang in stops of all", peer="without stops",
                    command=[place.build / "bench/bench-rpc", "{samples}", 1, 0, busy.socket, LIST, idle.socket,
-                            LIST], aim=Aim(more_ms=10))
+                            LIST], aim=Aim(ms=10))

@@ -84,9 +84,9 @@ static int recover(struct node *n, struct hw_err *e)
 {
 	int r;
 
-	r = pods_recover(n->pods, e);
-	if (r < 0 || !n->store)
-		return r;
+	pods_recover(n->pods);
+	if (!n->store)
+		return 0;
 	r = pods_sweep(n->pods, e);
 	return r < 0 ? r : store_sweep(n->store, e);
 }
@@ -116,7 +116,7 @@ static int node_open(struct node *n, bool containers, struct hw_err *e)
 	return r < 0 ? r : recover(n, e);
 }
 
-static void node_init(struct node *n, const char *dir, bool exec)
+static void node_init(struct node *n, const char *dir)
 {
 	const char *build = str_or(getenv("HAWSER_BUILD"), "build");
 
@@ -128,7 +128,7 @@ static void node_init(struct node *n, const char *dir, bool exec)
 		.cache = str_printf("%s/cache", dir),
 		.logs = str_printf("%s/logs", dir),
 		.plugins = str_printf("%s/cni", build),
-		.program = exec ? str_copy("") : str_printf("%s/bin/hawser-plugin", build),
+		.program = str_printf("%s/bin/hawser-plugin", build),
 		.pause_program = str_printf("%s/bin/hawser-pause", build),
 	};
 	pod_cidr_init(&n->pod_cidr, n->state, n->conf);
@@ -194,21 +194,18 @@ static const struct node_command *find_command(const struct node_program *p, int
 
 int node_main(int argc, char **argv, const struct node_program *program)
 {
-	bool exec = argc > 1 && str_equal(argv[1], "--exec");
 	const struct node_command *command;
 	struct node n;
 	struct hw_err e;
 	int r;
 
-	argv += exec;
-	argc -= exec;
 	command = find_command(program, argc, argv);
 	if (!command) {
-		fprintf(stderr, "usage: %s [--exec] DIR %s\n", program->name, program->usage);
+		fprintf(stderr, "usage: %s DIR %s\n", program->name, program->usage);
 		return 2;
 	}
 	log_set_level(LOG_WARN);
-	node_init(&n, argv[1], exec);
+	node_init(&n, argv[1]);
 	r = node_open(&n, program->containers, &e);
 	if (r == 0)
 		r = command->run(&n, argv + 3, &e);

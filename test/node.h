@@ -5,10 +5,10 @@
  * What:  a program is a table of commands. It does what the daemon does when it starts, runs one command
  *        and ends; pods and containers stay.
  *
- *		PROGRAM [--exec] DIR COMMAND [ARGUMENT...]
+ *		PROGRAM DIR COMMAND [ARGUMENT...]
  *
  *        DIR has the network in net.d; root, state, netns and cache are created there. Plugins are those of
- *        $HAWSER_BUILD; `hawser-plugin serve` runs them, or they are executed, with --exec.
+ *        $HAWSER_BUILD.
  *        Prints "done" when the command is complete. Errors go to standard error, with exit status 1.
  */
 #ifndef TEST_NODE_H

@@ -2,7 +2,7 @@
 /*
  * test/pod.c - command line of src/pod, for test/faults
  *
- *	pod [--exec] DIR create NAME [pause] [host] [PORT]
+ *	pod DIR create NAME [pause] [host] [PORT]
  *	                        create a pod with this host port; pause: its containers share a PID
  *	                        namespace; host: it uses the host's network
  *	pod DIR stop NAME
@@ -82,7 +82,7 @@ static int check_pod(struct node *n, char **args, struct hw_err *e)
 
 	if (!node_find_pod(n, args[0], id))
 		return err_text(e, -ENODATA, "no pod %s", args[0]);
-	return pods_check(n->pods, id, time_deadline(NODE_TIMEOUT_MS), &checked, e);
+	return pods_check(n->pods, id, -1, time_deadline(NODE_TIMEOUT_MS), &checked, e);
 }
 
 static bool is_settled(struct node *n)

@@ -21,10 +21,11 @@ KIB = 1024
 @dataclasses.dataclass
 class Aim:
     """One aim: exactly one member is set. ratio, growth (how many times the floor's growth in milliseconds),
-    more_ms (how many milliseconds more than the peer), size (bytes) and kib are maximums; faster (how many
+    ms (our median in milliseconds), more_ms (how many more than the peer's), size (bytes) and kib are maximums; faster (how many
     times faster than the peer) is a minimum."""
     ratio: float = None
     growth: float = None
+    ms: float = None
     more_ms: float = None
     size: int = None
     kib: int = None
@@ -73,6 +74,8 @@ def judge(aim, ours, theirs, ratio):
         return f"at most {aim.ratio}x", ratio["value"] <= aim.ratio
     if aim and aim.faster:
         return f"at least {aim.faster}x faster", ratio["value"] <= 1 / aim.faster
+    if aim and aim.ms is not None:
+        return f"at most {aim.ms} ms", ours["median"] <= aim.ms
     if aim and aim.more_ms is not None:
         more = ours["median"] - theirs["median"]
         return f"{more:+.3f} ms, at most {aim.more_ms:+} ms", more <= aim.more_ms

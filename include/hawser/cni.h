@@ -339,6 +339,9 @@ struct hw_attach {
 	int cancel_fd;	/* the call is cancelled when this becomes readable; 0 or -1: none */
 	int timeout_ms; /* for the whole call; 0: none */
 	int64_t undo_deadline_ns; /* of the undo of hw_add(), on CLOCK_MONOTONIC; 0: none */
+	/* JSON: the result of the ADD, for hw_del() and hw_check(), if the cache has no valid one;
+	 * hw_del() ignores it if it is malformed; NULL: none */
+	const char *prev_result;
 };
 
 enum {
@@ -369,8 +372,9 @@ HW_PUBLIC int hw_add(const struct hw_cni *cni, const struct hw_conf *conf,
 /**
  * hw_del() - detach a container; succeeds if it is not attached
  *
- * Runs the plugins in reverse order with the cached result. The cache entry is
- * removed only on success, so that a failed call can be repeated.
+ * Runs the plugins in reverse order with the cached result or, without one, with
+ * .prev_result. The cache entry is removed only on success, so that a failed call
+ * can be repeated.
  */
 HW_PUBLIC int hw_del(const struct hw_cni *cni, const struct hw_conf *conf,
 		     const struct hw_attach *at, struct hw_err *e);

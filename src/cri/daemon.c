@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -19,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <hawser/cni.h>
@@ -179,16 +181,29 @@ static void render_saved_cidr(struct daemon *d)
 
 /* ---- stopping and signals ----------------------------------------------------------- */
 
+/* A step of the sweeper may take long, for example to delete a large layer. */
+static void end_sweeper(struct daemon *d)
+{
+	struct timespec until;
+
+	if (!d->has_sweeper)
+		return;
+	eventfd_write(d->cancel_fd, 1);
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += END_MS / 1000;
+	if (pthread_timedjoin_np(d->sweeper, NULL, &until) != 0) {
+		log_warn("unused files are still being removed; the next start finishes that");
+		_exit(EXIT_SUCCESS);
+	}
+	d->has_sweeper = false;
+}
+
 /* Closes the remaining handles of the loop, so that uv_run() returns. */
 static void close_handles(void *ctx)
 {
 	struct daemon *d = ctx;
 
-	if (d->has_sweeper) { /* it uses the network */
-		eventfd_write(d->cancel_fd, 1);
-		pthread_join(d->sweeper, NULL);
-		d->has_sweeper = false;
-	}
+	end_sweeper(d); /* it uses the network */
 	network_watch_close(take_ptr(d->network));
 	metrics_http_close(take_ptr(d->http));
 	for (size_t i = 0; i < ARRAY_SIZE(d->signals); i++)
@@ -282,15 +297,20 @@ static void collect_attachments(struct daemon *d)
 			log_error("%s", e.msg);
 }
 
+static bool is_cancelled(const struct daemon *d)
+{
+	return poll(&(struct pollfd){ .fd = d->cancel_fd, .events = POLLIN }, 1, 0) > 0;
+}
+
 static void *sweep(void *ctx)
 {
 	struct daemon *d = ctx;
 	struct hw_err e;
 
 	collect_attachments(d);
-	if (pods_sweep(d->pods, &e) < 0)
+	if (!is_cancelled(d) && pods_sweep(d->pods, &e) < 0)
 		log_error("%s", e.msg);
-	if (store_sweep(d->store, &e) < 0)
+	if (!is_cancelled(d) && store_sweep(d->store, &e) < 0)
 		log_error("remove incomplete and unused layers: %s", e.msg);
 	return NULL;
 }
@@ -332,8 +352,7 @@ static int start_sweeper(struct daemon *d, struct hw_err *e)
 
 /* ---- pods --------------------------------------------------------------------------- */
 
-#define EARLIER_PLUGINS_MS 30000 /* for the end of plugins of an earlier, killed daemon */
-#define GC_TIMEOUT_MS	   30000 /* less than other calls wait for the network that it has locked */
+#define GC_TIMEOUT_MS 30000 /* less than other calls wait for the network that it has locked */
 
 static void start_plugins(struct daemon *d, const struct config *c)
 {
@@ -430,10 +449,10 @@ static int open_pods(struct daemon *d, const struct config *c, struct hw_err *e)
 }
 
 /* The pods of an earlier daemon are known before the first call is served. What it has left
- * unfinished is done in the background. */
+ * unfinished is done in the background. Each call of a plugin waits until those of an earlier daemon
+ * have ended. */
 static int start_pods(struct daemon *d, const struct config *c, struct hw_err *e)
 {
-	struct hw_err late;
 	int r;
 
 	r = cgroup_fs_new("", &d->cgroups, e);
@@ -457,9 +476,8 @@ static int start_pods(struct daemon *d, const struct config *c, struct hw_err *e
 	r = open_pods(d, c, e);
 	if (r < 0)
 		return r;
-	if (plugin_server_wait(d->plugins, time_deadline(EARLIER_PLUGINS_MS), &late) < 0)
-		log_error("%s", late.msg);
-	return pods_recover(d->pods, e);
+	pods_recover(d->pods);
+	return 0;
 }
 
 /* ---- server ------------------------------------------------------------------------- */

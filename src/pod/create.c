@@ -24,6 +24,8 @@
 /* For the undo of a create that took all its time. The answer of a create that hangs comes after 228 s by
  * default; kubelet waits for 240 s. */
 #define UNDO_MS 8000
+/* For any undo in the foreground: a stop that has cancelled the create waits for it. */
+#define UNDO_MAX_MS 30000
 
 /* ---- objects ------------------------------------------------------------------------ */
 
@@ -165,13 +167,16 @@ static int reserve(struct pods *p, const struct pod_spec *spec, struct pod **ret
 	return found ? 1 : 0;
 }
 
-static void undo(struct pod *pod, int64_t deadline)
+static void undo(struct pod *pod, int64_t latest)
 {
+	int64_t deadline = time_earlier(latest, time_deadline(UNDO_MAX_MS));
 	struct hw_err e;
 
 	/* without this, the row says "making", which means the same after a restart */
-	if (state_change(pod, POD_REMOVING, &e) < 0)
+	if (state_change(pod, POD_REMOVING, &e) < 0) {
 		pod->state = POD_REMOVING;
+		pod_publish(pod);
+	}
 	if (time_has_passed(deadline))
 		finisher_add(&pod->o, 0);
 	else if (pod_remove(pod, 0, deadline, &e) < 0)

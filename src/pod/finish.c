@@ -47,6 +47,8 @@ static int finish_pod(struct pod *pod, struct hw_err *e)
 		return pod_stop(pod, POD_BACKGROUND, del_deadline(&pod->o), e);
 	if (pod->state == POD_REMOVING)
 		return pod_remove(pod, POD_BACKGROUND, del_deadline(&pod->o), e);
+	if (pod->state == POD_LOST) /* only after a forced removal has failed */
+		return pod_remove(pod, POD_BACKGROUND | PODS_FORCE, del_deadline(&pod->o), e);
 	return 0;
 }
 
@@ -123,7 +125,8 @@ static bool runs_plugins(struct object *o)
 		return false;
 	pthread_mutex_lock(&o->table->lock);
 	view = (const void *)o->view;
-	runs = view->state == POD_STOPPING || view->state == POD_REMOVING;
+	runs = view->state == POD_STOPPING || view->state == POD_REMOVING ||
+	       view->state == POD_LOST;
 	pthread_mutex_unlock(&o->table->lock);
 	return runs;
 }

@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -32,7 +33,8 @@
 #include "oci/pause.h"
 
 #define PAUSE_FILE   "pause"
-#define PAUSE_END_MS 10000 /* for the end of hawser-pause after SIGKILL */
+#define STATUS_MAX   (16 << 10) /* of /proc/PID/status */
+#define PAUSE_END_MS 10000	/* for the end of hawser-pause after SIGKILL */
 
 /* ---- pins --------------------------------------------------------------------------- */
 
@@ -225,9 +227,60 @@ int namespaces_set_sysctls(const char *netns, const struct pod_spec *spec,
 	return r < 0 ? sysctl_error(e) : 0;
 }
 
-/* The process ID in the file may meanwhile belong to another process: hawser-pause is recognized by
- * its PID namespace. */
-static int kill_pause(const char *dir, struct hw_err *e)
+/* Whether a process is hawser-pause, as process 1 of a PID namespace. */
+static bool is_pause(int pid)
+{
+	autofree char *exe = str_printf("/proc/%d/exe", pid);
+	autofree char *status = str_printf("/proc/%d/status", pid);
+	AUTO(buf_done) struct buf text = { 0 };
+	char program[PATH_MAX] = "";
+	struct hw_err ignored;
+	const char *ids, *end;
+
+	if (readlink(exe, program, sizeof(program) - 1) < 0 ||
+	    !strstr(program, "/hawser-pause") || /* perhaps "... (deleted)", after an upgrade */
+	    file_read(AT_FDCWD, status, STATUS_MAX, &text, &ignored) < 0 || !text.data)
+		return false;
+	ids = strstr(text.data, "\nNSpid:"); /* from our namespace to its own */
+	end = ids ? strchr(ids + 1, '\n') : NULL;
+	return end && end[-1] == '1' && end[-2] == '\t';
+}
+
+static bool is_same_namespace(const char *pin, int pid, const char *name)
+{
+	autofree char *path = str_printf("/proc/%d/ns/%s", pid, name);
+	struct namespace_id pinned, found;
+	struct hw_err ignored;
+
+	return namespace_get(pin, &pinned, &ignored) > 0 &&
+	       namespace_get(path, &found, &ignored) > 0 && pinned.dev == found.dev &&
+	       pinned.ino == found.ino;
+}
+
+/* Finds the PID namespace of hawser-pause without its pin: the process is also in the pod's other namespaces.
+ * Return: 1; 0 if the process is not recognized; or a negative errno */
+static int find_pid_namespace(int pid, const char *netns, const char *dir,
+			      struct namespace_id *ret_ns, struct hw_err *e)
+{
+	autofree char *own = str_printf("/proc/%d/ns/pid", pid);
+	autofree char *ipc = str_printf("%s/ipc", dir);
+	struct namespace_id ns;
+	int r;
+
+	/* read first: pause_kill() checks that the process still has this namespace */
+	r = namespace_get(own, &ns, e);
+	if (r <= 0)
+		return r;
+	if (!is_pause(pid) ||
+	    !(is_same_namespace(ipc, pid, "ipc") || is_same_namespace(netns, pid, "net")))
+		return 0;
+	*ret_ns = ns;
+	return 1;
+}
+
+/* The process ID in the file may meanwhile belong to another process: hawser-pause is recognized by its
+ * PID namespace. */
+static int kill_pause(const char *netns, const char *dir, struct hw_err *e)
 {
 	autofree char *file = str_printf("%s/" PAUSE_FILE, dir);
 	autofree char *ns = str_printf("%s/pid", dir);
@@ -243,6 +296,8 @@ static int kill_pause(const char *dir, struct hw_err *e)
 	if (!str_to_int64(text.data, 1, INT32_MAX, &pid))
 		return 0;
 	r = namespace_get(ns, &id, e);
+	if (r == 0)
+		r = find_pid_namespace((int)pid, netns, dir, &id, e);
 	return r <= 0 ? r : pause_kill((pid_t)pid, &id, time_deadline(PAUSE_END_MS), e);
 }
 
@@ -251,7 +306,7 @@ int namespaces_remove(const char *netns, const char *dir, struct hw_err *e)
 	static const char *const names[] = { "pid", "ipc", "uts" };
 	int r;
 
-	r = kill_pause(dir, e);
+	r = kill_pause(netns, dir, e);
 	if (r == 0)
 		r = unpin(netns, e);
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(names); i++) {

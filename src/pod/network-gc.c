@@ -27,14 +27,15 @@
 
 /* ---- CHECK -------------------------------------------------------------------------- */
 
-static int check_pod(struct pod *pod, struct hw_strings *ret_checked, struct hw_err *e)
+static int check_pod(struct pod *pod, int cancel_fd, struct hw_strings *ret_checked,
+		     struct hw_err *e)
 {
 	autofree char *netns = pod_netns_path(pod->pods, pod->o.id);
 	struct network_pod n = {
 		.id = pod->o.id,
 		.spec = pod->spec,
 		.netns = netns,
-		.cancel_fd = -1,
+		.cancel_fd = cancel_fd,
 		.deadline = time_deadline(CHECK_TIMEOUT_MS),
 	};
 
@@ -43,8 +44,8 @@ static int check_pod(struct pod *pod, struct hw_strings *ret_checked, struct hw_
 	return network_check(pod->pods->options.cni, &n, pod->network, ret_checked, e);
 }
 
-int pods_check(struct pods *p, const char *id, int64_t deadline, struct hw_strings *ret_checked,
-	       struct hw_err *e)
+int pods_check(struct pods *p, const char *id, int cancel_fd, int64_t deadline,
+	       struct hw_strings *ret_checked, struct hw_err *e)
 {
 	AUTO(shared_unref) struct pod *pod = object_get(&p->pods, id);
 	int r = 1;
@@ -55,7 +56,7 @@ int pods_check(struct pods *p, const char *id, int64_t deadline, struct hw_strin
 		return err_text(e, -ENODATA, "no pod %.80s", id);
 	if (r < 0)
 		return r;
-	r = check_pod(pod, ret_checked, e);
+	r = check_pod(pod, cancel_fd, ret_checked, e);
 	object_end(&pod->o);
 	return r;
 }

@@ -84,9 +84,8 @@ struct pods_options {
 /* Opens the database and publishes the pods that it contains. Changes nothing else.
  * @options: copied, except for what it points to */
 int pods_open(const struct pods_options *options, struct pods **ret_pods, struct hw_err *e);
-/* Starts to finish, in the background, what an earlier process has left. To be called when no process
- * of it can change anything any more. */
-int pods_recover(struct pods *p, struct hw_err *e);
+/* Starts to finish, in the background, what an earlier process has left. What fails is tried again there. */
+void pods_recover(struct pods *p);
 /* Deletes directories of containers that do not exist any more. May take long. */
 int pods_sweep(struct pods *p, struct hw_err *e);
 /* No operation may be running. NULL is allowed. The pods stay as they are. */

@@ -209,24 +209,25 @@ static void watch_pause(struct pod *pod)
 			  NULL);
 }
 
-int pods_recover(struct pods *p, struct hw_err *e)
+void pods_recover(struct pods *p)
 {
 	AUTO(shared_unref) const struct containers_view *containers = containers_view(p);
 	AUTO(shared_unref) const struct pods_view *view = pods_view(p);
-	int r = 0;
+	struct hw_err e;
 
-	for (size_t i = 0; r >= 0 && i < view->n; i++) {
+	for (size_t i = 0; i < view->n; i++) {
 		AUTO(shared_unref) struct pod *pod = NULL;
 
 		pod = object_get(&p->pods, view->pods[i]->o.id);
-		if (!pod)
+		if (!pod || object_begin(&pod->o, TIME_NEVER, &e) != 0)
 			continue;
-		r = object_begin(&pod->o, TIME_NEVER, e);
-		if (r != 0)
-			continue;
-		r = recover_pod(pod, e);
-		if (r == 0 && pod->state == POD_READY)
+		if (recover_pod(pod, &e) < 0) {
+			log_event(LOG_ERROR, "pod not recovered, trying again later", "pod",
+				  pod->o.id, "error", e.msg, NULL);
+			finisher_add_failed(&pod->o);
+		} else if (pod->state == POD_READY) {
 			watch_pause(pod);
+		}
 		object_end(&pod->o);
 	}
 	for (size_t i = 0; i < containers->n; i++) {
@@ -236,5 +237,4 @@ int pods_recover(struct pods *p, struct hw_err *e)
 		if (c)
 			finisher_add(&c->o, 0);
 	}
-	return r < 0 ? r : 0;
 }

@@ -121,35 +121,99 @@ static void adjust_state(struct pod *pod, enum pod_state stored)
 		pod->state = POD_STOPPING;
 }
 
+enum {
+	COLUMN_ID,
+	COLUMN_STATE,
+	COLUMN_CREATED_AT,
+	COLUMN_BOOT,
+	COLUMN_SPEC,
+	COLUMN_NETWORK,
+	COLUMN_PID,
+	COLUMN_CGROUP,
+	COLUMN_CGROUP_DRIVER,
+};
+
+/* Return: 0; -EBADMSG if no daemon has stored such a number */
+static int read_number(struct db_query *q, int column, const char *name, int64_t low, int64_t high,
+		       int *ret, struct hw_err *e)
+{
+	int64_t value = db_int(q, column);
+
+	if (value < low || value > high)
+		return err_text(e, -EBADMSG, "%s: invalid number %" PRId64, name, value);
+	*ret = (int)value;
+	return 0;
+}
+
+/* A parent that the client did not give has the name that it would get today. */
+static int read_cgroup(struct db_query *q, const char *id, struct cgroup_parent *ret,
+		       struct hw_err *e)
+{
+	AUTO(cgroup_parent_done) struct cgroup_parent own = { 0 };
+	const char *path = db_text(q, COLUMN_CGROUP);
+	int driver = 0, r;
+
+	r = read_number(q, COLUMN_CGROUP_DRIVER, "cgroup_driver", CGROUP_CGROUPFS, CGROUP_SYSTEMD,
+			&driver, e);
+	if (r < 0)
+		return r;
+	if (!str_equal(path, "/") && !cgroup_path_is_valid(path))
+		return err_text(e, -EBADMSG, "cgroup: invalid path");
+	r = cgroup_parent_init(&own, (enum cgroup_driver)driver, "", id, e);
+	if (r < 0)
+		return r;
+	*ret = (struct cgroup_parent){ .driver = (enum cgroup_driver)driver,
+				       .path = str_copy(path),
+				       .own = str_equal(path, own.path) };
+	return 0;
+}
+
+/* Return: 0 with a pod; or a negative errno */
+static int read_row(struct pods *p, struct db_query *q, struct pod **ret_pod, struct hw_err *e)
+{
+	AUTO(shared_unref) struct pod_spec *spec = NULL;
+	AUTO(shared_unref) struct pod *pod = NULL;
+	int state = 0, r;
+
+	r = pod_spec_decode(db_text(q, COLUMN_SPEC), &spec, e);
+	if (r < 0)
+		return r;
+	pod = pod_new(p, db_text(q, COLUMN_ID), spec);
+	pod->created_at = db_int(q, COLUMN_CREATED_AT);
+	pod->rebooted = !str_equal(db_text(q, COLUMN_BOOT), p->boot);
+	r = network_decode(db_text(q, COLUMN_NETWORK), &pod->network, e);
+	if (r == 0)
+		r = read_number(q, COLUMN_STATE, "state", POD_MAKING, POD_REMOVING, &state, e);
+	if (r == 0)
+		r = read_number(q, COLUMN_PID, "pid", 0, INT32_MAX, &pod->pid, e);
+	if (r == 0)
+		r = read_cgroup(q, pod->o.id, &pod->cgroup, e);
+	if (r < 0)
+		return r;
+	adjust_state(pod, (enum pod_state)state);
+	*ret_pod = take_ptr(pod);
+	return 0;
+}
+
 /* A pod whose row cannot be read is lost: it stays until it is removed with force. */
 static void load_row(struct pods *p, struct db_query *q)
 {
-	AUTO(shared_unref) struct pod_spec *spec = NULL;
-	AUTO(shared_unref) const struct pod_network *network = NULL;
 	AUTO(shared_unref) struct pod *pod = NULL;
-	struct hw_err e;
-	int r;
+	struct hw_err e, ignored;
 
-	r = pod_spec_decode(db_text(q, 4), &spec, &e);
-	if (r == 0)
-		r = network_decode(db_text(q, 5), &network, &e);
-	pod = pod_new(p, db_text(q, 0), r == 0 ? spec : NULL);
-	pod->network = take_ptr(network);
-	pod->created_at = db_int(q, 2);
-	pod->rebooted = !str_equal(db_text(q, 3), p->boot);
-	pod->pid = (int)db_int(q, 6);
-	pod->cgroup = (struct cgroup_parent){
-		.driver = (enum cgroup_driver)db_int(q, 8),
-		.path = str_copy(db_text(q, 7)),
-		.own = spec && str_empty(spec->cgroup_parent),
-	};
-	adjust_state(pod, (enum pod_state)db_int(q, 1));
-	if (r < 0) {
+	if (!object_is_id(db_text(q, COLUMN_ID))) {
+		log_event(LOG_ERROR, "row of a pod with an invalid ID is ignored", "id",
+			  db_text(q, COLUMN_ID), NULL);
+		return;
+	}
+	if (read_row(p, q, &pod, &e) < 0) {
 		log_event(LOG_ERROR,
 			  "row of a pod cannot be read; the pod is kept: end its processes and "
 			  "remove it with \"hawser rm --force\"",
-			  "pod", pod->o.id, "error", e.msg, NULL);
+			  "pod", db_text(q, COLUMN_ID), "error", e.msg, NULL);
+		pod = pod_new(p, db_text(q, COLUMN_ID), NULL);
 		pod->state = POD_LOST;
+		(void)read_cgroup(q, pod->o.id, &pod->cgroup, &ignored);
 	}
 	object_add(&pod->o);
 	pod_publish(pod);

@@ -28,6 +28,12 @@
 
 /* ---- steps -------------------------------------------------------------------------- */
 
+/* Return: a descriptor that ends plugins of the background when the daemon ends; -1: a client waits */
+static int cancel_fd(const struct pod *pod, unsigned flags)
+{
+	return flags & POD_BACKGROUND ? pod->pods->finisher.cancel_fd : -1;
+}
+
 static int detach_networks(struct pod *pod, unsigned flags, int64_t deadline, struct hw_err *e)
 {
 	autofree char *netns = pod_netns_path(pod->pods, pod->o.id);
@@ -35,7 +41,7 @@ static int detach_networks(struct pod *pod, unsigned flags, int64_t deadline, st
 		.id = pod->o.id,
 		.spec = pod->spec,
 		.netns = namespace_exists(netns) ? netns : "",
-		.cancel_fd = flags & POD_BACKGROUND ? pod->pods->finisher.cancel_fd : -1,
+		.cancel_fd = cancel_fd(pod, flags),
 		.deadline = deadline,
 	};
 
@@ -43,9 +49,10 @@ static int detach_networks(struct pod *pod, unsigned flags, int64_t deadline, st
 }
 
 /* A pod without a row: only the cache of libcni may still contain its attachments. */
-static int detach_lost(struct pod *pod, int64_t deadline, struct hw_err *e)
+static int detach_lost(struct pod *pod, unsigned flags, int64_t deadline, struct hw_err *e)
 {
-	return network_detach_cached(pod->pods->options.cni, pod->o.id, deadline, e);
+	return network_detach_cached(pod->pods->options.cni, pod->o.id, cancel_fd(pod, flags),
+				     deadline, e);
 }
 
 static int remove_namespaces(struct pod *pod, struct hw_err *e)
@@ -99,8 +106,10 @@ static int teardown(struct pod *pod, unsigned flags, int64_t deadline, struct hw
 	r = containers_kill_all(pod, time_deadline(kill_ms), e);
 	if (r < 0)
 		return r;
-	r = pod->spec ? detach_networks(pod, flags, deadline, e) : detach_lost(pod, deadline, e);
-	if (r < 0 && (flags & PODS_FORCE)) {
+	r = pod->spec ? detach_networks(pod, flags, deadline, e)
+		      : detach_lost(pod, flags, deadline, e);
+	/* the end of the daemon is no error of a plugin */
+	if (r < 0 && r != -ECANCELED && (flags & PODS_FORCE)) {
 		log_event(LOG_WARN, "network not cleaned up", "pod", pod->o.id, "error", e->msg,
 			  NULL);
 		r = 0;

@@ -13,8 +13,9 @@ import pytest
 pytest.importorskip("grpc", reason="python3-grpcio is not installed")
 from containers import FOREVER, IMAGE, RUNNING, SERVER, containers  # noqa: F401 pylint: disable=unused-import
 from hawsercli import hawser
-from poddaemon import NETNS, READY, pods, refused, run  # noqa: F401, pods is a fixture
+from poddaemon import CGROUPS, NETNS, READY, pods, refused, run  # noqa: F401, pods is a fixture
 from test_pods_gc import cnitool, killed
+from waiting import wait_until
 
 
 def delete_database(root):
@@ -156,6 +157,49 @@ def test_a_container_whose_row_is_damaged_is_kept_and_ends_with_its_pod(node, co
     node.cri.remove(node.pod)
     assert not node.daemon.bundle(node.running).exists() and not node.cri.ids()
     node.saved = {}
+
+
+COLUMNS = {"spec": "{", "network": "{", "state": 0, "pid": -7, "cgroup": "../..", "cgroup_driver": 1 << 40}
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+def test_a_pod_whose_row_is_damaged_is_kept_and_can_be_removed(node, column):
+    def damage(root):
+        with sqlite3.connect(root / "pods.db") as db:
+            assert db.execute("UPDATE pods SET %s = ?" % column, [COLUMNS[column]]).rowcount == 1
+    node.lose(damage)
+    node.check_objects()
+    assert 'remove it with "hawser rm --force"' in node.line("row of a pod cannot be read", node.pod)
+    assert not node.cri.ids() and refused(node.cri.status, node.pod)[0] == "NOT_FOUND"
+    assert hawser("--runtime", "unix:" + node.daemon.socket, "rm", "--force", node.pod)[0] == 0
+    assert not node.daemon.leftovers() and not list(CGROUPS.glob("**/hawser/" + node.pod))
+    node.saved = {}
+
+
+def test_a_forced_removal_that_fails_is_completed_in_the_background(node):
+    def damage(root):
+        with sqlite3.connect(root / "pods.db") as db:
+            db.execute("UPDATE pods SET state = 0")
+            db.execute("CREATE TRIGGER full BEFORE DELETE ON pods BEGIN SELECT RAISE(ABORT, 'no more room'); END")
+    node.lose(damage)
+    status, _, errors = hawser("--runtime", "unix:" + node.daemon.socket, "rm", "--force", node.pod)
+    assert status != 0 and "no more room" in errors
+    with node.daemon.database() as db:
+        db.execute("DROP TRIGGER full")
+        db.commit()
+    wait_until(lambda: not node.daemon.rows(), node.daemon.log)
+    assert not node.daemon.leftovers()
+    node.saved = {}
+
+
+def test_a_row_of_a_pod_without_a_valid_id_is_ignored(node):
+    def damage(root):
+        with sqlite3.connect(root / "pods.db") as db:
+            assert db.execute("UPDATE pods SET id = '../x'").rowcount == 1
+    node.lose(damage)
+    node.check_objects()
+    assert node.line("row of a pod with an invalid ID is ignored", "../x")
+    node.restore()
 
 
 # ---- pods of which only a part is left --------------------------------------------------------------

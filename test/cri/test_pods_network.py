@@ -184,6 +184,18 @@ def test_a_broken_file_is_named_and_the_last_good_network_stays_in_use(pods):
     wait_until(lambda: d.network() == (True, ""))
 
 
+def test_the_last_good_network_stays_known_while_one_of_its_plugins_is_missing(pods):
+    d = pods()
+    d.write_network("{")
+    d.logged("invalid network configuration")
+    (d.bin / "portmap").rename(d.dir / "portmap")
+    wait_until(lambda: 'plugin "portmap" not found' in d.network()[1])
+    assert refused(d.cri.run)[0] == "UNAVAILABLE"
+    (d.dir / "portmap").rename(d.bin / "portmap")
+    wait_until(lambda: d.network()[0])
+    d.cri.run()
+
+
 def test_a_network_whose_plugin_is_missing_is_not_used(pods):
     d = pods()
     (d.bin / "portmap").rename(d.dir / "portmap")

@@ -7,11 +7,13 @@ import os
 import pathlib
 import shutil
 import signal
+import subprocess
 
 import pytest
 
 pytest.importorskip("grpc", reason="python3-grpcio is not installed")
 pytest.importorskip("google.protobuf", reason="python3-protobuf is not installed")
+from hawsercli import HAWSER, hawser
 from poddaemon import (NETNS, NOTREADY, READY, both_plugins, pods, refused,
                        run)  # noqa: F401, pods is a fixture
 from waiting import LONG, wait_until
@@ -70,6 +72,29 @@ def test_a_pod_is_stopped_and_removed_without(pods, plugins, lose):
     assert d.cri.ids() == [other]
 
 
+def test_plugins_get_the_result_of_add_from_the_database_if_the_cache_is_lost(pods):
+    d = pods()
+    pod = d.cri.run()
+    lose_cache(d, pod)
+    assert hawser("--runtime", "unix:" + d.socket, "network", "check", pod)[0] == 0
+    d.cri.stop(pod)
+    for command in ("CHECK", "DEL"):
+        result = d.called(command)["conf"]["prevResult"]
+        assert result["ips"][0]["address"].startswith("10.88."), command
+
+
+def test_a_check_ends_with_its_client(pods):
+    d = pods()
+    pod = d.cri.run()
+    d.direct("CHECK.hang")
+    with subprocess.Popen([HAWSER, "--runtime", "unix:" + d.socket, "network", "check", pod]) as client:
+        d.wait_for_call("CHECK")
+        client.kill()
+    # the timeout of a CHECK is longer than that
+    d.cri.start("StopPodSandbox", timeout=LONG / 2, pod_sandbox_id=pod).result()
+    assert not os.path.exists("/proc/%d" % d.called("CHECK")["pid"])
+
+
 # ---- DEL that fails --------------------------------------------------------------------------------
 
 def test_a_failed_del_is_returned_and_repeated_in_the_background(pods):
@@ -110,6 +135,23 @@ def test_a_plugin_that_is_missing_at_del_is_waited_for(pods):
     assert code == "INTERNAL" and 'failed to find plugin "portmap"' in text
     (d.dir / "portmap").rename(d.bin / "portmap")
     wait_until(lambda: d.cri.info(pod)["state"] == "stopped")
+
+
+def test_no_plugin_runs_while_serve_cannot_be_started(pods):
+    d = pods()
+    pod = d.cri.run()
+    before = d.calls("")
+    program = d.bin / "hawser-plugin"
+    program.rename(d.dir / "hawser-plugin")
+    program.write_text("#!/bin/sh\nexit 1\n")
+    program.chmod(0o755)
+    for code, text in (refused(d.cri.stop, pod), refused(d.cri.run, "b")):
+        assert code == "UNAVAILABLE" and "hawser-plugin serve did not become ready" in text, text
+        assert "it is started again after 5 s" in text
+    assert d.calls("") == before  # a plugin of a killed daemon would be unknown to the next one
+    (d.dir / "hawser-plugin").rename(program)
+    wait_until(lambda: d.cri.info(pod)["state"] == "stopped" and d.cri.ids() == [pod], d.log)
+    d.cri.run("b")
 
 
 @contextlib.contextmanager
@@ -211,6 +253,24 @@ def test_a_create_whose_plugin_hangs_in_every_command_returns_the_first_error_in
     kill_hanging(d)
     wait_until(lambda: not d.cri.ids(), d.log)
     assert not d.leftovers()
+
+
+def test_a_stop_that_cancels_a_create_does_not_wait_for_an_undo_that_hangs(pods):
+    d = pods()
+    d.direct("ADD.hang")
+    d.direct("DEL.hang")
+    call = d.cri.start_run(timeout=2 * LONG)
+    d.wait_for_call("ADD")
+    (pod,) = d.cri.ids()
+    stop = d.cri.start("StopPodSandbox", timeout=2 * LONG, pod_sandbox_id=pod)
+    d.wait_for_call("DEL", 1)
+    kill_hanging(d)  # the undo by the library; the next one is by the daemon
+    d.wait_for_call("DEL", 2)
+    assert call.exception(LONG).code().name == "CANCELLED"  # the undo would have minutes otherwise
+    d.undirect()
+    kill_hanging(d)
+    wait_until(lambda: not d.cri.ids(), d.log)
+    assert stop.exception(LONG) is None or stop.exception().code().name == "INTERNAL"
 
 
 @pytest.mark.parametrize("command", ["ADD", "DEL"])

@@ -163,6 +163,24 @@ def test_another_request_with_the_same_name_is_refused(pods):
     assert first.exception(60).code().name == "CANCELLED"
 
 
+SECURITY = [{}, {"run_as_user": {"value": 0}}, {"run_as_user": {"value": 1}}, {"run_as_group": {"value": 1}},
+            {"supplemental_groups": [1, 2]}, {"supplemental_groups": [2, 1]}, {"supplemental_groups_policy": 1},
+            {"readonly_rootfs": True}, {"seccomp": {"profile_type": 1}}, {"apparmor": {"profile_type": 1}}]
+
+
+def test_requests_that_differ_in_the_security_context_are_different(pods):
+    d = pods()
+
+    def create(n, fields):
+        options = {"namespace_options": {"pid": 1}}
+        return d.cri.run("a%d" % n, linux={"security_context": {**options, **fields}})
+    made = [create(n, fields) for n, fields in enumerate(SECURITY)]
+    d.restart()
+    for n, pod in enumerate(made):
+        assert create(n, SECURITY[n]) == pod
+        assert refused(create, n, SECURITY[(n + 1) % len(SECURITY)])[0] == "ALREADY_EXISTS", SECURITY[n]
+
+
 def test_a_stopped_pod_must_be_removed_before_an_equal_one_is_created(pods):
     d = pods()
     pod = d.cri.run("a")

@@ -2,6 +2,7 @@
 """
 test/cri/test_pods_restart.py - pods of an earlier daemon: after a restart, after a boot, with objects that are gone
 """
+import fcntl
 import os
 import pathlib
 import shutil
@@ -14,7 +15,7 @@ pytest.importorskip("google.protobuf", reason="python3-protobuf is not installed
 from containers import EXITED, FOREVER, POD, containers  # noqa: F401, a fixture
 from poddaemon import (NETNS, NOTREADY, READY, connect, namespace, pods, processes, refused,
                        run)  # noqa: F401, pods is a fixture
-from waiting import wait_until
+from waiting import LONG, wait_until
 
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 PORTS = [{"host_port": 8080, "container_port": 80}]
@@ -121,6 +122,19 @@ def test_after_a_boot_an_incomplete_pod_is_removed(pods, boot):
     assert first.exception(60) and not d.leftovers()
 
 
+def test_a_plugin_of_an_earlier_daemon_delays_pods_but_not_the_start(pods):
+    d = pods()
+    pod = d.cri.run("a")
+    d.kill()
+    with open(d.state / "plugins.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        d.start()
+        # the daemon has not waited for the lock until a timeout
+        assert "plugins of an earlier daemon" not in d.log() and d.cri.ids() == [pod]
+        waiting = d.cri.start_run("b")
+    d.cri.remove(waiting.result(LONG).pod_sandbox_id)
+
+
 # ---- objects that are gone -------------------------------------------------------------------------
 
 def end_pause(d, pod):
@@ -135,8 +149,12 @@ def unmount_ipc(d, pod):
     run("umount", d.state / "pods" / pod / "ipc")
 
 
-LOSSES = {end_pause: "hawser-pause has ended", unmount_netns: "its network namespace is gone",
-          unmount_ipc: "its IPC namespace is gone"}
+def unmount_pid(d, pod):
+    run("umount", d.state / "pods" / pod / "pid")
+
+
+LOSSES = {end_pause: "hawser-pause has ended", unmount_pid: "hawser-pause has ended",
+          unmount_netns: "its network namespace is gone", unmount_ipc: "its IPC namespace is gone"}
 
 
 @pytest.mark.parametrize("lose", LOSSES)
@@ -156,6 +174,23 @@ def test_a_pod_that_has_lost_an_object_is_stopped_when_the_daemon_starts(pods, l
     assert refused(d.cri.run, "a", pid=0)[0] == "ALREADY_EXISTS"
     d.cri.remove(pod)
     d.cri.run("a", pid=0)
+
+
+def test_a_pod_whose_state_cannot_be_stored_does_not_keep_the_daemon_from_starting(pods):
+    d = pods()
+    pod, other = d.cri.run("a"), d.cri.run("b")
+    d.kill()
+    unmount_netns(d, pod)
+    with d.database() as db:
+        db.execute("CREATE TRIGGER full BEFORE UPDATE ON pods BEGIN SELECT RAISE(ABORT, 'no more room'); END")
+        db.commit()
+    d.start()
+    assert d.cri.status(other).state == READY
+    assert "no more room" in d.log()
+    with d.database() as db:
+        db.execute("DROP TRIGGER full")
+        db.commit()
+    wait_until(lambda: is_stopped(d, pod), d.log)
 
 
 @pytest.mark.parametrize("restart", [False, True])

@@ -365,6 +365,21 @@ int run_del(const struct run *run, const char *prev_result, struct hw_err *e)
 	return r;
 }
 
+/* The caller's result of the ADD, in the network's version. Return: 1; 0: none; or a negative errno */
+static int given_result(const struct run *run, char **ret_json, struct hw_err *e)
+{
+	AUTO(hw_result_free) struct hw_result *result = NULL;
+	const char *given = run->at.prev_result;
+	int r;
+
+	if (str_empty(given))
+		return 0;
+	r = hw_result_parse(given, strlen(given), NULL, &result, e);
+	if (r == 0)
+		r = hw_result_format(result, run->conf->version, 0, ret_json, e);
+	return r < 0 ? err_ctx(e, "prev_result") : 1;
+}
+
 char *run_prev_result(const struct run *run)
 {
 	AUTO(hw_result_free) struct hw_result *result = NULL;
@@ -381,6 +396,8 @@ char *run_prev_result(const struct run *run)
 	if (r < 0 && run->cni->damaged &&
 	    cache_path(run->cni->cache_dir, run->conf->name, &run->at, &path, &ignored) >= 0)
 		run->cni->damaged(run->cni->damaged_ctx, path, &why);
+	if (!json)
+		(void)given_result(run, &json, &ignored);
 	return json;
 }
 
@@ -425,7 +442,9 @@ int hw_check(const struct hw_cni *cni, const struct hw_conf *conf, const struct 
 	if (r > 0)
 		r = hw_result_format(result, conf->version, 0, &prev, e);
 	if (r < 0)
-		return err_ctx(e, "failed to get network \"%s\" cached result", conf->name);
+		err_ctx(e, "failed to get network \"%s\" cached result", conf->name);
+	if (!prev && !str_empty(run.at.prev_result))
+		r = given_result(&run, &prev, e);
 	for (size_t i = 0; r >= 0 && i < conf->n_plugins; i++)
 		r = run_without_output(&run, i, "CHECK", prev, e);
 	return r < 0 ? r : 0;

@@ -65,7 +65,7 @@ int run_plugin(const struct run *run, size_t i, const char *command,
  */
 int run_del(const struct run *run, const char *prev_result, struct hw_err *e);
 /*
- * Reads the cached result in the network's version, as prevResult for DEL. It is not an error if
+ * Reads the cached result, or else the caller's, in the network's version, as prevResult for DEL. It is not an error if
  * the result is missing, damaged or cannot be converted: the plugins then get no prevResult.
  *
  * Return: JSON, freed by the caller; NULL: none

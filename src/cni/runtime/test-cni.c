@@ -23,7 +23,7 @@
 static void no_padding_at_end(void **state)
 {
 	(void)state;
-	assert_ends_with(struct hw_attach, undo_deadline_ns);
+	assert_ends_with(struct hw_attach, prev_result);
 	assert_ends_with(struct hw_cni_options, damaged_ctx);
 	assert_ends_with(struct hw_exec, run);
 	assert_ends_with(struct hw_run, deadline_ns);

@@ -147,6 +147,30 @@ static void check_gets_result(void **state)
 	assert_true(place_has(f.p, CACHE_FILE));
 }
 
+static void result_of_the_caller_is_used_without_cache(void **state)
+{
+	static const char *const want =
+		"{\"cniVersion\":\"1.0.0\",\"ips\":[{\"address\":\"10.0.0.2/24\"}]}";
+	AUTO(fixture_done) struct fixture f = fixture(state, GOOD, GOOD);
+
+	/* of another version: the plugins get it in that of the network */
+	f.at.prev_result = "{\"cniVersion\":\"0.4.0\",\"ips\":[{\"version\":\"4\","
+			   "\"address\":\"10.0.0.2/24\"}]}";
+	assert_ok(hw_check(f.cni, f.conf, &f.at, &f.e), f.e);
+	assert_key(f.p, "a.CHECK", "prevResult", want);
+	assert_ok(hw_del(f.cni, f.conf, &f.at, &f.e), f.e);
+	assert_key(f.p, "b.DEL", "prevResult", want);
+	f.at.prev_result = "{";
+	assert_true(hw_check(f.cni, f.conf, &f.at, &f.e) < 0);
+	assert_starts(f.e.msg, "prev_result: ");
+	assert_ok(hw_del(f.cni, f.conf, &f.at, &f.e), f.e);
+	assert_key(f.p, "a.DEL", "prevResult", NULL);
+	/* the cache takes precedence */
+	assert_ok(hw_add(f.cni, f.conf, &f.at, 0, NULL, &f.e), f.e);
+	assert_ok(hw_check(f.cni, f.conf, &f.at, &f.e), f.e);
+	assert_key(f.p, "a.CHECK", "prevResult", want);
+}
+
 static void arguments_reach_the_plugins(void **state)
 {
 	static const char *const args[][2] = { { "IgnoreUnknown", "1" }, { "K", "v" } };
@@ -657,6 +681,8 @@ static const struct CMUnitTest tests[] = {
 	PLACE_TEST("run: DEL runs in reverse order with the cached result; a second DEL succeeds",
 		   del_runs_in_reverse),
 	PLACE_TEST("run: CHECK gets the cached result if there is one", check_gets_result),
+	PLACE_TEST("run: CHECK and DEL get the caller's result if there is no cached one",
+		   result_of_the_caller_is_used_without_cache),
 	PLACE_TEST("run: arguments and declared capabilities reach the plugins and the cache",
 		   arguments_reach_the_plugins),
 	PLACE_TEST("run: container IDs and interface names are checked before anything is run",

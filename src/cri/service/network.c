@@ -61,7 +61,7 @@ static int serve_check(const void *ctx, struct rpc_call *call, const ProtobufCMe
 	const struct network_service *s = ctx;
 	int r;
 
-	r = pods_check(s->pods, request->id, rpc_deadline(call), &checked, e);
+	r = pods_check(s->pods, request->id, rpc_cancel_fd(call), rpc_deadline(call), &checked, e);
 	if (r < 0)
 		return r;
 	response.n_networks = checked.n;

@@ -10,6 +10,7 @@
  *        no metadata.
  *        The sandbox has no process of an image, so the fields of its security context that describe
  *        such a process (user, groups, seccomp, AppArmor, read-only root) have nothing to apply to.
+ *        Requests that differ in them are different, nevertheless.
  */
 #include <errno.h>
 #include <string.h>
@@ -17,6 +18,8 @@
 #include "api/call.h"
 #include "api/cri-v1.pb-c.h"
 #include "base/arena.h"
+#include "base/base64.h"
+#include "base/hash.h"
 #include "base/json/value.h"
 #include "base/str.h"
 #include "base/time.h"
@@ -26,6 +29,7 @@
 #include "pod/pods.h"
 
 #define PODS_PER_MESSAGE 200 /* in responses of StreamPodSandboxes */
+#define SECURITY_DIGITS	 64  /* of the hash of a security context */
 
 /* ---- request to spec ---------------------------------------------------------------- */
 
@@ -74,6 +78,20 @@ static int read_ports(const Runtime__V1__PodSandboxConfig *m, struct pod_spec *s
 	return 0;
 }
 
+/* The message has no map, so equal messages have equal bytes. Return: allocated */
+static char *hash_security(const Runtime__V1__LinuxSandboxSecurityContext *m)
+{
+	size_t size = protobuf_c_message_get_packed_size(&m->base);
+	autofree uint8_t *bytes = mem_new(size + 1);
+	char hex[SECURITY_DIGITS + 1];
+	autofree char *text = NULL;
+
+	protobuf_c_message_pack(&m->base, bytes);
+	text = base64_encode(bytes, size);
+	hash_hex(text, SECURITY_DIGITS, hex);
+	return str_copy(hex);
+}
+
 static int read_linux(const Runtime__V1__LinuxPodSandboxConfig *m, struct pod_spec *spec,
 		      struct hw_err *e)
 {
@@ -86,6 +104,7 @@ static int read_linux(const Runtime__V1__LinuxPodSandboxConfig *m, struct pod_sp
 	if (m->security_context) {
 		convert_namespaces(m->security_context->namespace_options, &spec->namespaces);
 		spec->privileged = m->security_context->privileged;
+		spec->security = hash_security(m->security_context);
 		convert_selinux(m->security_context->selinux_options, &spec->selinux);
 	}
 	spec->has_resources = m->resources != NULL;

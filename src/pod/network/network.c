@@ -283,6 +283,7 @@ static int run_init(struct run *run, const struct network_pod *pod, const struct
 		.cancel_fd = pod->cancel_fd,
 		.timeout_ms = timeout_ms,
 		.undo_deadline_ns = pod->undo_deadline,
+		.prev_result = a->result,
 	};
 	return 0;
 }
@@ -406,7 +407,7 @@ int network_detach_entry(const struct hw_cni *cni, const struct hw_cached *c, in
 	return r < 0 ? err_ctx(e, "network \"%s\"", c->network) : 0;
 }
 
-int network_detach_cached(const struct hw_cni *cni, const char *id, int64_t deadline,
+int network_detach_cached(const struct hw_cni *cni, const char *id, int cancel_fd, int64_t deadline,
 			  struct hw_err *e)
 {
 	struct hw_cached_list list = { 0 };
@@ -417,8 +418,8 @@ int network_detach_cached(const struct hw_cni *cni, const char *id, int64_t dead
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < list.n; i++)
-		if (network_detach_entry(cni, &list.v[i], -1, share_time(deadline, list.n - i), e) <
-		    0)
+		if (network_detach_entry(cni, &list.v[i], cancel_fd,
+					 share_time(deadline, list.n - i), e) < 0)
 			errors_add(&errors, e);
 	hw_cached_list_free(&list);
 	return errors_result(&errors, e);

@@ -70,8 +70,9 @@ int network_attach(const struct hw_cni *cni, const struct network_pod *pod,
 /* Runs DEL of all networks, in reverse order; continues after an error. */
 int network_detach(const struct hw_cni *cni, const struct network_pod *pod,
 		   const struct pod_network *plan, struct hw_err *e);
-/* For a pod without a plan: runs DEL for what the cache of libcni has of this container ID. */
-int network_detach_cached(const struct hw_cni *cni, const char *id, int64_t deadline,
+/* For a pod without a plan: runs DEL for what the cache of libcni has of this container ID.
+ * @cancel_fd: -1: none */
+int network_detach_cached(const struct hw_cni *cni, const char *id, int cancel_fd, int64_t deadline,
 			  struct hw_err *e);
 /* Runs DEL for an entry of the cache of libcni. @cancel_fd: -1: none */
 int network_detach_entry(const struct hw_cni *cni, const struct hw_cached *entry, int cancel_fd,

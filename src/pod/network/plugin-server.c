@@ -47,7 +47,7 @@
 
 #define PROGRAM	     "hawser-plugin"
 #define START_MS     10000 /* timeout for serve to become ready */
-#define RETRY_MS     60000 /* until a program that did not become ready is tried again */
+#define RETRY_MS     5000  /* until a program that did not become ready is started again */
 #define TRIES	     3	   /* attempts of a call that does not start */
 #define LOCK_STEP_MS 10	   /* between checks whether the call was cancelled */
 #define COUNTERS_MAX 256   /* plugins and commands that are counted by name */
@@ -104,7 +104,8 @@ struct plugin_server {
 	int lock_fd;	      /* -1 until this process has the lock */
 	struct process *process;
 	struct file_id unusable; /* a program that did not become ready */
-	int64_t retry_at;	 /* when it is tried again */
+	struct hw_err reason;	 /* why it did not */
+	int64_t retry_at;	 /* when it is started again */
 
 	pthread_mutex_t counters_lock; /* held for a few instructions: metrics must not wait */
 	struct map *counters;	       /* maps plugin="x",command="y" to struct counters */
@@ -220,28 +221,44 @@ static int process_start(const struct plugin_server *s, const char *path, struct
 	return 0;
 }
 
-/* Makes sure that s->process can be used; it is NULL if plugins must be executed. */
-static void update_process(struct plugin_server *s)
+/* Error: a plugin that this process executed would not hold the lock, and would outlive this process. The CNI
+ * code says that the call can be repeated. */
+static int refuse_call(const struct plugin_server *s, struct hw_err *e)
+{
+	return err_cni(e, HW_CNI_TRY_AGAIN,
+		       PROGRAM " serve did not become ready, and plugins run only there: %s; it is "
+			       "started again after %d s",
+		       s->reason.msg, RETRY_MS / 1000);
+}
+
+/* Makes sure that s->process can be used. */
+static int update_process(struct plugin_server *s, struct hw_err *e)
 {
 	struct file_id file = { 0 };
 	autofree char *path = find_program(s, &file);
-	struct hw_err e;
 
 	if (s->process && path && same_file(s->process->file, file) && !s->process->ended &&
 	    helper_is_running(s->process->helper))
-		return;
+		return 0;
 	process_unref(take_ptr(s->process));
-	if (!path || (same_file(file, s->unusable) && !time_has_passed(s->retry_at)))
-		return;
-	if (process_start(s, path, &s->process, &e) == 0) {
+	if (!path)
+		return err_cni(e, HW_CNI_TRY_AGAIN,
+			       PROGRAM ", which runs all plugins, is missing: it is neither in a "
+				       "plugin directory nor at %s",
+			       s->program);
+	if (same_file(file, s->unusable) && !time_has_passed(s->retry_at))
+		return refuse_call(s, e);
+	if (process_start(s, path, &s->process, &s->reason) == 0) {
 		s->process->file = file;
-		return;
+		s->unusable = (struct file_id){ 0 };
+		return 0;
 	}
 	if (!same_file(file, s->unusable))
-		log_event(LOG_WARN, "plugins are executed, because they cannot be served",
-			  "program", path, "reason", e.msg, NULL);
+		log_event(LOG_ERROR, "plugins cannot be run", "program", path, "reason",
+			  s->reason.msg, NULL);
 	s->unusable = file;
 	s->retry_at = time_deadline(RETRY_MS);
+	return refuse_call(s, e);
 }
 
 /* ---- a call ------------------------------------------------------------------------ */
@@ -495,18 +512,19 @@ void plugin_server_format_metrics(struct plugin_server *s, struct buf *b)
 
 /* ---- struct hw_exec ---------------------------------------------------------------- */
 
-/* Return: a process, to be released; NULL if plugins must be executed */
-static struct process *get_process(struct plugin_server *s)
+/* *ret_process is to be released. */
+static int get_process(struct plugin_server *s, struct process **ret_process, struct hw_err *e)
 {
-	struct process *p;
+	int r;
 
 	pthread_mutex_lock(&s->lock);
-	update_process(s);
-	p = s->process;
-	if (p)
-		p->refs++;
+	r = update_process(s, e);
+	if (r == 0) {
+		s->process->refs++;
+		*ret_process = s->process;
+	}
 	pthread_mutex_unlock(&s->lock);
-	return p;
+	return r;
 }
 
 static void release_process(struct plugin_server *s, struct process *p, bool ended)
@@ -530,13 +548,15 @@ static int run_plugin(struct plugin_server *s, const struct hw_run *run, struct 
 			.deadline = run->deadline_ns ? run->deadline_ns : TIME_NEVER,
 			.socket = -1,
 		};
-		struct process *p;
+		struct process *p = NULL;
 		int r;
 
 		serve_request_encode(&request, &c.request);
-		p = c.request.len <= SERVE_MESSAGE_MAX ? get_process(s) : NULL;
-		if (!p)
-			return hw_exec_run(NULL, run, ret_ran, e);
+		if (c.request.len > SERVE_MESSAGE_MAX)
+			return err_text(e, -E2BIG, "input exceeds %d MiB", SERVE_MESSAGE_MAX >> 20);
+		r = get_process(s, &p, e);
+		if (r < 0)
+			return r;
 		r = run_call(&c, p, run, ret_ran, e);
 		release_process(s, p, r > 0);
 		if (r <= 0)

@@ -8,8 +8,8 @@
  *        fixed list (plugin-server.c); hw_exec_run() passes on all variables, as libcni does.
  * How:   serve is started with the first call, and again if it has ended or if its program was
  *        replaced. Its program is hawser-plugin in the first plugin directory that contains one,
- *        because the links beside it lead to that file; otherwise the one of the daemon. If it is
- *        missing or cannot serve, plugins are executed by this process.
+ *        because the links beside it lead to that file; otherwise the one of the daemon. While it is
+ *        missing or cannot serve, calls fail with the CNI code "try again later".
  * Rules: all functions but new and free may be called from many threads at once.
  *        serve and the processes of its calls hold a lock, STATE/plugins.lock, and end when this
  *        process ends. No call starts before the processes of an earlier daemon have ended: an ADD of

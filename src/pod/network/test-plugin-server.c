@@ -149,6 +149,14 @@ static bool file_exists(const void *path)
 	return access(path, F_OK) == 0;
 }
 
+/* Whether a script has created the file was-run. */
+static bool was_run(const struct place *p)
+{
+	autofree char *path = str_printf("%s/was-run", p->dir);
+
+	return file_exists(path);
+}
+
 /* Waits for a file that a script writes its process ID to. */
 static pid_t read_pid(const struct place *p, const char *name)
 {
@@ -312,7 +320,7 @@ static void results_are_those_of_exec(void **state)
 
 static void large_inputs(void **state)
 {
-	static const size_t sizes[] = { 100000, LARGE, VERY_LARGE };
+	static const size_t sizes[] = { 100000, LARGE };
 	const struct place *p = *state;
 	AUTO(plugin_server_free) struct plugin_server *s = new_server(p);
 
@@ -331,6 +339,21 @@ static void large_inputs(void **state)
 			assert_same(&served, &executed, *plugin);
 		}
 	}
+}
+
+static void very_large_input_is_refused(void **state)
+{
+	const struct place *p = *state;
+	AUTO(plugin_server_free) struct plugin_server *s = new_server(p);
+	autofree char *input = mem_new(VERY_LARGE + 1);
+
+	memset(input, ' ', VERY_LARGE);
+	place_plugin(p, "touch", "touch $D/was-run");
+	AUTO(outcome_done)
+	struct outcome out = run(s, p, "touch", (struct options){ .input = input });
+	assert_int_equal(out.r, -E2BIG);
+	assert_string_equal(out.e.msg, "input exceeds 9 MiB");
+	assert_false(was_run(p));
 }
 
 /* Runs plugin noop. Return: whether its file was opened, as execve() does. Asking for its status is no
@@ -397,12 +420,6 @@ static void environment_has_a_fixed_list(void **state)
 		     "| LC_ALL=C sort");
 	AUTO(plugin_server_free) struct plugin_server *served = new_server(p);
 	assert_environment(plugin_server_exec(served), p, want);
-	/* the same if plugins are executed by this process */
-	AUTO(plugin_server_free)
-	struct plugin_server *executed = plugin_server_new(&(struct plugin_server_options){
-		.plugin_dirs = "", .program = "/nowhere", .state_dir = p->state });
-	plugin_server_free(take_ptr(served)); /* it has the lock */
-	assert_environment(plugin_server_exec(executed), p, want);
 }
 
 static void plugin_inherits_no_descriptor(void **state)
@@ -895,35 +912,46 @@ static void remove_program(const struct place *p)
 	assert_int_equal(unlink(path), 0);
 }
 
-static void plugins_are_executed_without_a_program(void **state)
+/* A plugin that the daemon executed itself would outlive the daemon. */
+static void call_fails_without_a_program(void **state)
 {
 	const struct place *p = *state;
 	AUTO(plugin_server_free) struct plugin_server *s = new_server(p);
-	autofree char *want = str_printf("%s\n", p->state);
 
 	remove_program(p);
-	place_plugin(p, "env", "echo $HAWSER_STATE");
-	AUTO(outcome_done) struct outcome out = run(s, p, "env", (struct options){ 0 });
-	assert_output(&out, want);
-	AUTO(outcome_done) struct outcome own = run(s, p, "noop", (struct options){ 0 });
-	assert_ok(own.r, own.e);
+	place_plugin(p, "touch", "touch $D/was-run");
+	AUTO(outcome_done) struct outcome out = run(s, p, "touch", (struct options){ 0 });
+	assert_int_equal(out.r, -EAGAIN);
+	assert_int_equal(err_wire(&out.e), HW_CNI_TRY_AGAIN);
+	assert_string_equal(out.e.msg, "hawser-plugin, which runs all plugins, is missing: it is "
+				       "neither in a plugin directory nor at /nowhere");
+	assert_false(was_run(p));
 }
 
-static void plugins_are_executed_if_the_program_cannot_serve(void **state)
+static void call_fails_if_the_program_cannot_serve(void **state)
 {
 	const struct place *p = *state;
 	AUTO(plugin_server_free) struct plugin_server *s = new_server(p);
 
 	remove_program(p);
 	place_write(p, "bin/hawser-plugin", "#!/bin/sh\necho started >>$0.log; exit 1\n", 0755);
+	place_plugin(p, "touch", "touch $D/was-run");
 	for (int i = 0; i < 3; i++) {
-		AUTO(outcome_done) struct outcome out = run(s, p, "noop", (struct options){ 0 });
+		AUTO(outcome_done) struct outcome out = run(s, p, "touch", (struct options){ 0 });
 
-		assert_ok(out.r, out.e);
-		assert_int_equal(out.ran.status, 0);
+		assert_int_equal(out.r, -EAGAIN);
+		assert_int_equal(err_wire(&out.e), HW_CNI_TRY_AGAIN);
+		assert_starts(out.e.msg, "hawser-plugin serve did not become ready");
+		assert_contains(out.e.msg, "; it is started again after 5 s");
 	}
+	assert_false(was_run(p));
 	autofree char *log = place_read(p, "bin/hawser-plugin.log");
-	assert_string_equal(log, "started\n"); /* not tried again at once */
+	assert_string_equal(log, "started\n"); /* not started again at once */
+	/* another file is tried at once */
+	replace_by_copy(p, "hawser-plugin");
+	AUTO(outcome_done) struct outcome next = run(s, p, "touch", (struct options){ 0 });
+	assert_ok(next.r, next.e);
+	assert_true(was_run(p));
 }
 
 /* Without a descriptor for the socket of a call, serve loses that call. */
@@ -1066,7 +1094,7 @@ static void metrics_do_not_wait_for_serve(void **state)
 	assert_int_equal(kill(pid, SIGKILL), 0); /* it has not timed out meanwhile */
 	join(&c);
 	AUTO(outcome_done) struct outcome out = c.out;
-	assert_ok(out.r, out.e);
+	assert_int_equal(out.r, -EAGAIN);
 }
 
 #define SERVER_TEST(sentence, f)                                                                   \
@@ -1091,6 +1119,8 @@ int main(int argc, char **argv)
 		SERVER_TEST("plugin-server: status, output and errors are those of exec",
 			    results_are_those_of_exec),
 		SERVER_TEST("plugin-server: large inputs have the result of exec", large_inputs),
+		SERVER_TEST("plugin-server: an input that is no message is refused",
+			    very_large_input_is_refused),
 		SERVER_TEST("plugin-server: plugins of hawser-plugin are called without exec",
 			    own_plugins_are_not_executed),
 		SERVER_TEST(
@@ -1130,10 +1160,11 @@ int main(int argc, char **argv)
 			    calls_wait_for_an_earlier_daemon),
 		SERVER_TEST("plugin-server: a replaced program is used by the next call",
 			    replaced_program_is_used),
-		SERVER_TEST("plugin-server: without a program plugins are executed",
-			    plugins_are_executed_without_a_program),
-		SERVER_TEST("plugin-server: plugins are executed if the program cannot serve",
-			    plugins_are_executed_if_the_program_cannot_serve),
+		SERVER_TEST("plugin-server: without a program no plugin is run, and calls fail",
+			    call_fails_without_a_program),
+		SERVER_TEST("plugin-server: if the program cannot serve, no plugin is run, and "
+			    "calls fail",
+			    call_fails_if_the_program_cannot_serve),
 		SERVER_TEST("plugin-server: a serve without descriptors is replaced",
 			    serve_without_descriptors_is_replaced),
 		SERVER_TEST("plugin-server: a call fails at once if serve cannot fork",

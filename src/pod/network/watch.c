@@ -337,12 +337,12 @@ static struct network_view *make_view(struct network_watch *w)
 	}
 	view->name = str_copy(hw_conf_name(n->conf));
 	view->file = str_copy(n->file);
-	view->message = network_watch_find_missing(w, n->conf, n->file);
-	if (view->message)
-		return view;
-	view->message = str_copy(str_or(find_status_error(&w->status, n), ""));
-	view->ready = !*view->message;
 	view->network = shared_ref(n);
+	view->message = network_watch_find_missing(w, n->conf, n->file);
+	view->lacks_plugin = view->message;
+	if (!view->lacks_plugin)
+		view->message = str_copy(str_or(find_status_error(&w->status, n), ""));
+	view->ready = !*view->message;
 	return view;
 }
 
@@ -414,7 +414,7 @@ void network_watch_update(struct network_watch *w)
 		watched &= update_dir(&w->dirs[i]);
 	publish_view(w, make_view(w));
 	view = network_watch_view(w);
-	set_status_network(w, view->network);
+	set_status_network(w, view->lacks_plugin ? NULL : view->network);
 	if (watched)
 		uv_timer_stop(&w->timer);
 	else

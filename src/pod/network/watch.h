@@ -4,7 +4,8 @@
  *
  * What:  finds the first valid network configuration in the CNI directory. The network is
  *        ready if all of its plugins exist and, from CNI 1.1.0 on, their STATUS succeeds.
- *        If the file of the network in use becomes invalid, that network stays in use. If
+ *        If the file of the network in use becomes invalid, that network stays in use, also
+ *        if one of its plugins is missing for a while. If
  *        the directory has no valid file, there may be a built-in network.
  *        The directories are watched, because network add-ons install their files
  *        after we have started. STATUS is repeated, because its result may change.
@@ -39,7 +40,8 @@ struct network_conf {
 struct network_view {
 	struct shared shared;
 	bool ready;
-	const struct network_conf *network; /* NULL: no network, or one whose plugins are missing */
+	bool lacks_plugin;		    /* a plugin of the network is missing */
+	const struct network_conf *network; /* NULL if no network is configured */
 	char *name;			    /* NULL if no network is configured */
 	char *file;    /* configuration file of the network; NULL if no network is configured */
 	char *message; /* why the network is not ready; "" if it is ready */

@@ -67,6 +67,7 @@ static const struct hw_field spec_fields[] = {
 	{ "selinux_type", HW_STRING, AT(selinux.type) },
 	{ "selinux_level", HW_STRING, AT(selinux.level) },
 	{ "privileged", HW_BOOL, AT(privileged) },
+	{ "security_context", HW_STRING, AT(security) },
 	{ "resources", HW_OBJECT, AT(resources), .has = HAS(has_resources),
 	  .sub = oci_resources_fields },
 	{ "overhead", HW_OBJECT, AT(overhead), .has = HAS(has_overhead),

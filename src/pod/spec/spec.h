@@ -73,6 +73,7 @@ struct pod_spec {
 	struct pod_namespaces namespaces;
 	struct pod_selinux selinux;
 	bool privileged;
+	char *security; /* hash of what else the security context has; it is only compared */
 	bool has_resources, has_overhead;
 	struct oci_resources resources, overhead;
 };
