@@ -9,10 +9,12 @@ What:  a server in namespace TO listens on SERVER-PORT of all its addresses. A c
 How:   one process, because a socket stays in the namespace in which it was created. So the server is ready
        before the client sends, and no process has to wait for another one.
 Rules: gives up after SECONDS. A datagram without an answer is sent again after a second, because a busy kernel
-       drops packets: its queue for all namespaces has a limit. The exit status is 0 if the client got the
-       answer, 3 if the message did not arrive, and 4 if the message arrived and the answer did not.
+       drops packets: its queue for all namespaces has a limit. For the same reason, an address whose neighbour
+       was not found is tried again. The exit status is 0 if the client got the answer, 3 if the message did
+       not arrive, and 4 if the message arrived and the answer did not.
 """
 import ctypes
+import errno
 import os
 import select
 import socket
@@ -52,14 +54,16 @@ def answer(server, protocol):
 
 def try_once(client, server, address, protocol, port, seconds):
     """Send one message. Returns the status, the client's address, and if another message could arrive."""
+    waiting = [server, client]  # a client that is refused after it has sent a message becomes readable
     try:
         client.settimeout(seconds)
         client.connect((address, port))
         client.send(b"x")
-    except OSError:  # timed out, refused or unreachable
-        seconds = 0
-    # A client that is refused after it has sent a message becomes readable.
-    ready = select.select([server, client], [], [], seconds)[0]
+    except OSError as error:  # timed out, refused or unreachable
+        no_neighbour = error.errno == errno.EHOSTUNREACH
+        seconds = min(seconds, RESEND) if no_neighbour else 0
+        waiting = [server] if no_neighbour else waiting
+    ready = select.select(waiting, [], [], seconds)[0]
     if server not in ready:
         return NO_MESSAGE, None, not ready and seconds
     source, _connection = answer(server, protocol)  # the connection stays open until the client has read
