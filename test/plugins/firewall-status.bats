@@ -131,7 +131,7 @@ maze() {
 	done
 }
 
-@test "STATUS: gives up on chains with thousands of paths, and then succeeds" {
+@test "STATUS: reads each of the chains with thousands of paths once" {
 	need strace
 	nft -f - <<-END
 		table inet mine {
@@ -140,17 +140,13 @@ maze() {
 		}
 		$(maze 11 2 'add rule inet mine l%d ip saddr 1.2.3.%d jump l%d')
 	END
-	traced sendto,sendmsg status
-	[ "$(grep -c 'send.*(' /tmp/trace)" -lt 300 ]
+	run traced sendto,sendmsg status
+	fails_with "nftables chain inet mine onward drops pod traffic; *"
+	[ "$(grep -c 'send.*(' /tmp/trace)" -lt 32 ]
 	# reading stops at a rule that may accept
 	nft insert rule inet mine l0 iifname cni0 accept
 	traced sendto,sendmsg status
 	[ "$(grep -c 'send.*(' /tmp/trace)" -lt 20 ]
-	# a smaller ruleset is read completely
-	nft flush chain inet mine l6
-	nft delete rule inet mine l0 handle "$(nft -aj list chain inet mine l0 | jq '[.nftables[].rule.handle? // empty][0]')"
-	run status
-	fails_with "nftables chain inet mine onward drops pod traffic; *"
 }
 
 @test "STATUS: succeeds with iptables-legacy chains with millions of paths" {
