@@ -66,6 +66,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/os/raw-call.h"
 #include "base/os/thread.h"
 
 /* 2 KiB were used when measured with a fill pattern; posix_spawn() allocates the stack of its child */
@@ -267,18 +268,20 @@ static int start_direct(struct child *c, struct hw_err *e)
 
 /* ---- in the watcher: no locks, no allocation ------------------------------------------------ */
 
-/* Return: 0 or a positive errno */
+/* Without the C library: ThreadSanitizer would take the descriptor for one of the calling program, which
+ * may have another one with the same number. Return: 0 or a positive errno */
 static int write_oom_score(int score)
 {
 	char text[16];
-	int fd, error, len = snprintf(text, sizeof(text), "%d", score);
+	int len = snprintf(text, sizeof(text), "%d", score);
+	long fd, r;
 
-	fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+	fd = raw_call4(__NR_openat, AT_FDCWD, "/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC, 0);
 	if (fd < 0)
-		return errno;
-	error = write(fd, text, (size_t)len) < 0 ? errno : 0;
-	close(fd);
-	return error;
+		return (int)-fd;
+	r = raw_call3(__NR_write, fd, text, len);
+	raw_call1(__NR_close, fd);
+	return r < 0 ? (int)-r : 0;
 }
 
 static int watcher_main(void *arg)
