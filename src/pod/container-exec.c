@@ -84,6 +84,18 @@ static int set_oom_score(struct container *c, const char *cgroup, int64_t from, 
 	return from == to ? 0 : oom_score_set(c->pods->options.cgroups, cgroup, (int)to, e);
 }
 
+struct new_limits {
+	struct container *container;
+	const struct container_limits *limits;
+};
+
+static int store_limits(void *ctx, struct hw_err *e)
+{
+	const struct new_limits *n = ctx;
+
+	return container_set_limits(n->container, n->limits, e);
+}
+
 static int update(struct container *c, const struct oci_resources *update, int64_t deadline,
 		  struct hw_err *e)
 {
@@ -91,8 +103,8 @@ static int update(struct container *c, const struct oci_resources *update, int64
 	AUTO(shared_unref) const struct container_limits *next = NULL;
 	AUTO(resources_done) struct oci_resources merged = { 0 };
 	AUTO(spec_limits_done) struct oci_limits limits = { 0 };
-	autofree char *cgroup = container_cgroup(c);
-	int64_t old_score = c->limits->resources.oom_score_adj;
+	autofree char *cgroup = container_cgroup(c), *text = NULL;
+	int64_t old_score = c->limits->resources.oom_score_adj, score;
 	struct hw_err ignored;
 	struct runtime runtime;
 	int r;
@@ -102,21 +114,22 @@ static int update(struct container *c, const struct oci_resources *update, int64
 				container_state_name(state));
 	/* the limits change only here, by the owner */
 	resources_merge(&c->limits->resources, update, &merged);
+	score = merged.oom_score_adj;
 	r = spec_limits_init(&limits, &merged, c->pods->options.host, e);
 	if (r < 0)
 		return err_ctx(e, "linux");
-	r = set_oom_score(c, cgroup, old_score, merged.oom_score_adj, e);
+	text = hw_field_encode(oci_resources_fields, &merged, 0);
+	r = container_limits_decode(text, &next, e);
+	if (r == 0)
+		r = set_oom_score(c, cgroup, old_score, score, e);
 	if (r < 0)
 		return err_ctx(e, "linux");
 	container_runtime(c, &runtime);
 	r = update_limits(&runtime, c->pods->options.cgroups, cgroup, c->o.id, &limits, deadline,
-			  e);
-	if (r < 0) {
-		(void)set_oom_score(c, cgroup, merged.oom_score_adj, old_score, &ignored);
-		return r;
-	}
-	next = container_limits_new(&merged);
-	return container_set_limits(c, next, e);
+			  store_limits, &(struct new_limits){ c, next }, e);
+	if (r < 0)
+		(void)set_oom_score(c, cgroup, score, old_score, &ignored);
+	return r;
 }
 
 int containers_update(struct pods *p, const char *id, const struct oci_resources *resources,

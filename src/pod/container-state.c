@@ -238,14 +238,20 @@ int container_state_change(struct container *c,
 int container_set_limits(struct container *c, const struct container_limits *limits,
 			 struct hw_err *e)
 {
+	const struct container_limits *old = c->limits;
 	struct pods *p = c->pods;
 	int r;
 
 	pthread_mutex_lock(&p->write_lock);
-	shared_unref(c->limits);
-	c->limits = shared_ref(limits);
+	c->limits = limits;
 	r = update_row(c, e);
-	container_publish(c);
+	if (r == 0) {
+		shared_ref(limits);
+		shared_unref(old);
+		container_publish(c);
+	} else {
+		c->limits = old;
+	}
 	pthread_mutex_unlock(&p->write_lock);
 	return r < 0 ? err_ctx(e, "store the limits of container %s", c->o.id) : 0;
 }

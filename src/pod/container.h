@@ -61,8 +61,9 @@ char *container_rootfs(const struct pods *p, const char *id); /* mount of the ro
 char *container_cgroup(const struct container *c);
 /* The OCI runtime of the container's pod. */
 void container_runtime(const struct container *c, struct runtime *ret);
-/* Return: a reference, to be dropped with shared_unref() */
+/* @resources: of a spec. Return: a reference, to be dropped with shared_unref() */
 const struct container_limits *container_limits_new(const struct oci_resources *resources);
+/* Return: 0; -EFBIG if the text is too long for a row; or another negative errno */
 int container_limits_decode(const char *text, const struct container_limits **ret_limits,
 			    struct hw_err *e);
 /* Keeps the first process, if it is still a child of the monitor. Return: 0, also if it has ended */
@@ -82,7 +83,7 @@ int container_state_insert(struct container *c, struct hw_err *e);
 int container_state_change(struct container *c,
 			   bool (*change)(struct container_status *status, void *ctx), void *ctx,
 			   struct hw_err *e);
-/* Stores new limits and publishes them. */
+/* Stores new limits and publishes them. On failure the limits are unchanged. */
 int container_set_limits(struct container *c, const struct container_limits *limits,
 			 struct hw_err *e);
 /* Changes the state. */

@@ -163,7 +163,7 @@ def test_a_failed_create_leaves_nothing_and_may_be_repeated(containers):
     pod = d.cri.pod()
     for _ in range(2):
         code, text = refused(d.cri.create, pod, ["/bin/missing"])
-        assert code == "INTERNAL" and "/bin/missing" in text, (code, text)
+        assert code == "INVALID_ARGUMENT" and "/bin/missing" in text, (code, text)
     assert d.cri.container_ids() == [] and not list((d.state / "containers").iterdir())
     assert not list(d.logs.glob("**/*.log"))
 

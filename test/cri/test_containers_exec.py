@@ -56,7 +56,7 @@ def test_a_command_that_cannot_be_started_is_an_error_with_the_text_of_the_runti
     pod = d.cri.pod()
     container = d.cri.run_container(pod)
     code, text = refused(d.cri.exec_sync, container, "/bin/missing")
-    assert code == "INTERNAL" and "missing" in text
+    assert code == "INVALID_ARGUMENT" and "missing" in text
     assert refused(d.cri.exec_sync, container) == ("INVALID_ARGUMENT", "cmd is missing")
     created = d.cri.create(pod, name="created")
     assert refused(d.cri.exec_sync, created, "true") == (

@@ -2,13 +2,14 @@
 """
 test/cri/test_containers_update.py - UpdateContainerResources: limits of containers change while they exist
 """
+import pathlib
 import signal
 
 import pytest
 
 pytest.importorskip("grpc", reason="python3-grpcio is not installed")
 pytest.importorskip("google.protobuf", reason="python3-protobuf is not installed")
-from containers import CREATED, RUNNING, V2, cgroup_value, containers  # noqa: F401, a fixture
+from containers import CREATED, IDLE, RUNNING, V2, cgroup_value, containers  # noqa: F401, a fixture
 from poddaemon import refused
 
 MIB = 1 << 20
@@ -74,10 +75,18 @@ def test_changed_limits_outlive_the_daemon(limited, how):
 
 
 @pytest.mark.parametrize("field,value,code,error", [
-    ("cpu_quota", -5, "INVALID_ARGUMENT", "linux: cpu_quota: invalid value -5"),
+    ("cpu_quota", -5, "INVALID_ARGUMENT", "linux: cpu_quota: -5 is not in the range 1000 to "),
+    ("cpu_period", 1, "INVALID_ARGUMENT", "linux: cpu_period: 1 is not in the range 1000 to 1000000"),
+    ("cpu_shares", 1, "INVALID_ARGUMENT", "linux: cpu_shares: 1 is not in the range 2 to 262144"),
+    ("oom_score_adj", 1001, "INVALID_ARGUMENT", "linux.oom_score_adj: 1001 is not in the range -1000 to 1000"),
     ("memory_swap_limit_in_bytes", 5, "INVALID_ARGUMENT",
      "linux: memory_swap_limit_in_bytes: 5 is less than memory_limit_in_bytes"),
-    ("cpuset_cpus", "4000", "INTERNAL", "cpuset.cpus")])  # the kernel refuses it, after crun has set the others
+    ("hugepage_limits", [{"page_size": "3MB", "limit": 1}], "INVALID_ARGUMENT",
+     "linux: hugepage_limits: this kernel does not limit pages of 3MB"),
+    ("hugepage_limits", [{"page_size": "2MB"}] * 65, "INVALID_ARGUMENT", "linux.hugepage_limits: more than 64"),
+    ("unified", {"../memory.max": "1"}, "INVALID_ARGUMENT", "linux: unified: "),
+    ("cpuset_mems", "0-", "INVALID_ARGUMENT", 'linux: cpuset_mems: "0-" is not a list of numbers'),
+    ("cpuset_cpus", "4000", "INVALID_ARGUMENT", "linux: cpuset_cpus: 4000 is not in the range 0 to ")])
 def test_a_limit_that_cannot_be_set_changes_nothing(limited, field, value, code, error):
     d, container = limited
     request = {"memory_limit_in_bytes": 96 * MIB, field: value}
@@ -86,6 +95,40 @@ def test_a_limit_that_cannot_be_set_changes_nothing(limited, field, value, code,
     assert_limits(d, container, 50000, 64 * MIB)
     d.restart()
     assert_limits(d, container, 50000, 64 * MIB)
+
+
+@pytest.mark.skipif(V2, reason="with cgroup v2 the kernel refuses neither")
+@pytest.mark.parametrize("code,resources,change,error", [
+    ("INVALID_ARGUMENT", {"cpuset_cpus": "0"}, {"cpuset_cpus": "1"}, "`cpuset.cpus`"),
+    ("FAILED_PRECONDITION", {}, {"memory_limit_in_bytes": 1 * MIB}, "Device or resource busy")])
+def test_a_limit_that_the_kernel_refuses_changes_nothing(containers, code, resources, change, error):
+    d = containers()
+    cpus = pathlib.Path("/sys/fs/cgroup/cpuset")
+    parent = "/limited-parent"
+    if resources:  # the set of a container cannot exceed that of its parent
+        (cpus / parent[1:]).mkdir()
+        for name in ("cpuset.mems", "cpuset.cpus"):
+            (cpus / parent[1:] / name).write_text("0")
+    pod = d.cri.pod(linux={"cgroup_parent": parent})
+    fill = ["/bin/sh", "-c", "dd if=/dev/zero of=/dev/shm/x bs=1M count=8 && echo ready && " + IDLE]
+    container = d.cri.run_server(pod, fill, resources={**FIRST, **resources})
+    found = refused(update, d, container, cpu_quota=25000, **change)
+    assert found[0] == code and error in found[1], found
+    assert_limits(d, container, 50000, 64 * MIB)
+    assert {"cpuset_cpus": d.cri.container(container).resources.linux.cpuset_cpus} == {"cpuset_cpus": "", **resources}
+
+
+def test_limits_that_cannot_be_stored_change_nothing(limited):
+    d, container = limited
+    with d.database() as db:
+        db.execute("CREATE TRIGGER refuse BEFORE UPDATE ON containers BEGIN SELECT RAISE(ABORT, 'not now'); END")
+        found = refused(update, d, container, memory_limit_in_bytes=96 * MIB, oom_score_adj=77)
+        db.execute("DROP TRIGGER refuse")
+    assert "not now" in found[1]
+    assert_limits(d, container, 50000, 64 * MIB)
+    assert pathlib.Path("/proc/%d/oom_score_adj" % d.main(container)).read_text() != "77\n"
+    update(d, container, memory_limit_in_bytes=96 * MIB)
+    assert_limits(d, container, 50000, 96 * MIB)
 
 
 def test_limits_of_a_container_that_does_not_live_cannot_change(containers):

@@ -13,6 +13,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 
+#define PAGE_SIZES_MAX 64 /* no architecture has so many */
+
 /* ---- maps --------------------------------------------------------------------------- */
 
 /* The fields of a descriptor are sorted by number: first the key, then the value. */
@@ -113,6 +115,9 @@ int convert_resources(const Runtime__V1__LinuxContainerResources *m, const char 
 		return err_text(e, -EINVAL,
 				"%s.oom_score_adj: %" PRId64 " is not in the range -1000 to 1000",
 				field, m->oom_score_adj);
+	if (m->n_hugepage_limits > PAGE_SIZES_MAX)
+		return err_text(e, -EINVAL, "%s.hugepage_limits: more than %d", field,
+				PAGE_SIZES_MAX);
 	for (size_t i = 0; i < m->n_hugepage_limits; i++)
 		if (m->hugepage_limits[i]->limit > INT64_MAX)
 			return err_text(e, -EINVAL,

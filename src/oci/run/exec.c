@@ -202,7 +202,7 @@ static int get_code(const struct files *f, int status, int *ret_code, struct hw_
 	}
 	file_read_if_exists(f->dir, "log", LOG_MAX, &log, &ignored);
 	text = runtime_error_text(log.data);
-	return err_text(e, -EIO, "%s exec: %s", f->program,
+	return err_text(e, runtime_error_code(text), "%s exec: %s", f->program,
 			*text ? text : proc_status_format(status, reason, sizeof(reason)));
 }
 

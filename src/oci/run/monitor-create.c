@@ -273,7 +273,7 @@ static int parse_answer(const struct creation *n, struct hw_err *e)
 	if (answer.pid <= 0) {
 		autofree char *text = runtime_error_text(answer.message);
 
-		r = err_text(e, -EIO, "%s create: %s", n->c->runtime->program,
+		r = err_text(e, runtime_error_code(text), "%s create: %s", n->c->runtime->program,
 			     *text ? text : "failed");
 	}
 	hw_field_clear(answer_fields, &answer);

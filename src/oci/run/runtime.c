@@ -45,6 +45,28 @@ char *runtime_error_text(const char *text)
 	return buf_take(&line);
 }
 
+int runtime_error_code(const char *text)
+{
+	static const struct {
+		const char *what, *end; /* the text contains this, and ends with this; NULL: any */
+		int code;
+	} causes[] = {
+		{ "executable file `", NULL, -EINVAL },
+		{ "stat'ing file `", NULL, -EINVAL },
+		{ "open executable", NULL, -EINVAL },
+		{ "writing file `", "Invalid argument", -EINVAL },
+		{ "writing file `", "Numerical result out of range", -EINVAL },
+		{ "`cpuset.", "Permission denied", -EINVAL }, /* not in the parent's set */
+		{ "writing file `", "Device or resource busy", -EBUSY }, /* less than is in use */
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(causes); i++)
+		if (strstr(text, causes[i].what) &&
+		    (!causes[i].end || str_ends(text, causes[i].end)))
+			return causes[i].code;
+	return -EIO;
+}
+
 /* Runs the program with these words as arguments. Return: 0 if it succeeds; -EIO if it fails */
 static int call(const struct runtime *rt, const char *const *words, const char *input,
 		int64_t deadline, struct proc_result *ret, struct hw_err *e)
@@ -113,7 +135,10 @@ int runtime_update(const struct runtime *rt, const char *id, const struct oci_li
 {
 	autofree char *json = hw_field_encode(spec_limits_fields, limits, 0);
 
-	return call(rt, WORDS("update", "--resources", "/dev/stdin", id), json, deadline, NULL, e);
+	int r;
+
+	r = call(rt, WORDS("update", "--resources", "/dev/stdin", id), json, deadline, NULL, e);
+	return r == -EIO ? err_replace(e, -EIO, runtime_error_code(e->msg)) : r;
 }
 
 /* ---- state --------------------------------------------------------------------------------------- */

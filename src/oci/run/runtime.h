@@ -54,7 +54,7 @@ int runtime_get_state(const struct runtime *rt, const char *id, int64_t deadline
 		      struct runtime_state *ret_state, struct hw_err *e);
 
 /* Changes limits of a container that was created or runs. Some may be changed and others not if it fails:
- * update.h has all or nothing. */
+ * update.h has all or nothing. Return: 0; as runtime_error_code(); or another negative errno */
 int runtime_update(const struct runtime *rt, const char *id, const struct oci_limits *limits,
 		   int64_t deadline, struct hw_err *e);
 
@@ -67,5 +67,8 @@ int runtime_resume(const struct runtime *rt, const char *id, int64_t deadline, s
 void runtime_add_options(const struct runtime *rt, struct hw_strings *argv);
 /* What the program wrote to standard error, as one line of bounded length. Return: allocated */
 char *runtime_error_text(const char *text);
+/* What a text of a failed create, update or exec says. Return: -EINVAL if a value of the request is at fault, such as
+ * a program that does not exist; -EBUSY if a limit is below what is in use; -EIO for any other error */
+int runtime_error_code(const char *text);
 
 #endif

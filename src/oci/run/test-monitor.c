@@ -142,7 +142,7 @@ static void a_failed_creation_leaves_nothing(void **state)
 	free(s.process.args.v[0]);
 	s.process.args.v[0] = str_copy("/bin/missing");
 	write_spec(&s);
-	assert_int_equal(monitor_create(&c, &m, &e), -EIO);
+	assert_int_equal(monitor_create(&c, &m, &e), -EINVAL);
 	assert_non_null(strstr(e.msg, "/usr/bin/crun create: "));
 	assert_non_null(strstr(e.msg, "/bin/missing"));
 	assert_nothing_lives();

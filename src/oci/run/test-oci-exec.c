@@ -182,7 +182,8 @@ static void a_command_that_cannot_be_started(void **state)
 	struct hw_err e;
 
 	(void)state;
-	assert_int_equal(exec_sync(COMMAND((&STRINGS("/missing"))), -1, SOON, &result, &e), -EIO);
+	assert_int_equal(exec_sync(COMMAND((&STRINGS("/missing"))), -1, SOON, &result, &e),
+			 -EINVAL);
 	assert_non_null(strstr(e.msg, "/usr/bin/crun exec: "));
 	assert_non_null(strstr(e.msg, "/missing"));
 	assert_int_equal(exec_sync(COMMAND((&(struct hw_strings){ 0 })), -1, SOON, &result, &e),
@@ -320,13 +321,13 @@ static void errors_with_streams_are_reported(void **state)
 
 	(void)state;
 	start(COMMAND((&STRINGS("/missing"))), &(struct exec_streams){ -1, -1, -1 }, &x);
-	assert_int_equal(exec_close(x, &code, &e), -EIO);
+	assert_int_equal(exec_close(x, &code, &e), -EINVAL);
 	assert_non_null(strstr(e.msg, "/missing"));
 	r = exec_open(COMMAND((&STRINGS("/missing"))), &(struct exec_streams){ .terminal = true },
 		      SOON, &x, &e);
 	if (r == 0)
 		r = exec_close(x, &code, &e);
-	assert_int_equal(r, -EIO);
+	assert_int_equal(r, -EINVAL);
 	assert_non_null(strstr(e.msg, "/missing"));
 }
 

@@ -102,7 +102,7 @@ static void limits_are_changed(void **state)
 	text = read_text(memory);
 	assert_string_equal(text, "67108864\n");
 	limits.memory = 1; /* less than is in use */
-	assert_int_equal(runtime_update(&test_runtime, BOX, &limits, SOON, &e), -EIO);
+	assert_int_equal(runtime_update(&test_runtime, BOX, &limits, SOON, &e), -EBUSY);
 	assert_non_null(strstr(e.msg, "crun update: "));
 }
 

@@ -35,6 +35,12 @@ static char *read_limits(const struct cgroup_fs *fs)
 	return buf_take(&all);
 }
 
+/* The limits are stored, or not. */
+static int store(void *ctx, struct hw_err *e)
+{
+	return ctx ? err_text(e, -ENOSPC, "%s", (const char *)ctx) : 0;
+}
+
 /* Starts nothing: limits can be changed once the container is created. */
 static void create_container(void)
 {
@@ -61,7 +67,9 @@ static void all_limits_are_changed(void **state)
 	struct hw_err e;
 
 	create_container();
-	assert_ok(update_limits(&test_runtime, f->fs, RUN_CGROUP, BOX, &limits, SOON, &e), &e);
+	assert_ok(update_limits(&test_runtime, f->fs, RUN_CGROUP, BOX, &limits, SOON, store, NULL,
+				&e),
+		  &e);
 	values = read_limits(f->fs);
 	assert_non_null(strstr(values, "134217728"));
 	assert_non_null(strstr(values, "50000"));
@@ -77,6 +85,7 @@ static void a_refused_limit_changes_nothing(void **state)
 					 .cpu_quota = 50000,
 					 .cpu_period = 100000,
 					 .pids = 77 };
+	static const int codes[] = { -EBUSY, -EINVAL, -EINVAL };
 	struct oci_limits bad[] = { good, good, good };
 	struct run_fixture *f = *state;
 	autofree char *before = NULL;
@@ -90,14 +99,31 @@ static void a_refused_limit_changes_nothing(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		autofree char *after = NULL;
 
-		assert_int_equal(
-			update_limits(&test_runtime, f->fs, RUN_CGROUP, BOX, &bad[i], SOON, &e),
-			-EIO);
+		assert_int_equal(update_limits(&test_runtime, f->fs, RUN_CGROUP, BOX, &bad[i], SOON,
+					       store, NULL, &e),
+				 codes[i]);
 		assert_non_null(strstr(e.msg, "crun update: "));
 		assert_null(strstr(e.msg, "and then"));
 		after = read_limits(f->fs);
 		assert_string_equal(after, before);
 	}
+}
+
+static void limits_that_cannot_be_stored_change_back(void **state)
+{
+	const struct oci_limits limits = { .memory = 32 * MB, .swap = 32 * MB, .pids = 77 };
+	autofree char *before = NULL, *after = NULL;
+	struct run_fixture *f = *state;
+	struct hw_err e;
+
+	create_container();
+	before = read_limits(f->fs);
+	assert_int_equal(update_limits(&test_runtime, f->fs, RUN_CGROUP, BOX, &limits, SOON, store,
+				       (void *)"no room", &e),
+			 -ENOSPC);
+	assert_string_equal(e.msg, "no room");
+	after = read_limits(f->fs);
+	assert_string_equal(after, before);
 }
 
 /* Memory must not exceed memory and swap, so the order of the two depends on the direction. */
@@ -116,7 +142,9 @@ static void dependent_limits_are_restored(void **state)
 	if (f->fs->mode == CGROUP_V2)
 		skip();
 	create_container();
-	assert_ok(update_limits(&test_runtime, f->fs, RUN_CGROUP, BOX, &limits, SOON, &e), &e);
+	assert_ok(update_limits(&test_runtime, f->fs, RUN_CGROUP, BOX, &limits, SOON, store, NULL,
+				&e),
+		  &e);
 	before = read_limits(f->fs);
 	for (size_t i = 0; i < ARRAY_SIZE(scripts); i++) {
 		struct runtime rt = { .program = RUN_DIR "/fake", .root = RUN_DIR "/state" };
@@ -125,8 +153,9 @@ static void dependent_limits_are_restored(void **state)
 		text = str_printf("#!/bin/sh\ncd %s" RUN_CGROUP "\n%sexit 1\n",
 				  cgroup_find_hierarchy(f->fs, "memory")->dir, scripts[i]);
 		assert_ok(file_replace(AT_FDCWD, rt.program, text, strlen(text), 0755, 0, &e), &e);
-		assert_int_equal(update_limits(&rt, f->fs, RUN_CGROUP, BOX, &limits, SOON, &e),
-				 -EIO);
+		assert_int_equal(
+			update_limits(&rt, f->fs, RUN_CGROUP, BOX, &limits, SOON, store, NULL, &e),
+			-EIO);
 		assert_string_equal(e.msg, RUN_DIR "/fake update: exit status 1");
 		after = read_limits(f->fs);
 		assert_string_equal(after, before);
@@ -139,6 +168,8 @@ int main(void)
 		RUN_TEST("update: all limits are changed", all_limits_are_changed),
 		RUN_TEST("update: a refused limit changes nothing",
 			 a_refused_limit_changes_nothing),
+		RUN_TEST("update: limits that cannot be stored change back",
+			 limits_that_cannot_be_stored_change_back),
 		RUN_TEST("update: limits that depend on each other are restored in their order",
 			 dependent_limits_are_restored),
 	};

@@ -119,7 +119,7 @@ static int restore(const struct snapshot *s, struct hw_err *e)
 
 int update_limits(const struct runtime *rt, const struct cgroup_fs *fs, const char *cgroup,
 		  const char *id, const struct oci_limits *limits, int64_t deadline,
-		  struct hw_err *e)
+		  int (*commit)(void *ctx, struct hw_err *e), void *ctx, struct hw_err *e)
 {
 	AUTO(snapshot_done) struct snapshot before = { 0 };
 	struct hw_err undo;
@@ -129,6 +129,8 @@ int update_limits(const struct runtime *rt, const struct cgroup_fs *fs, const ch
 	if (r < 0)
 		return r;
 	r = runtime_update(rt, id, limits, deadline, e);
+	if (r == 0)
+		r = commit(ctx, e);
 	if (r < 0 && restore(&before, &undo) < 0)
 		return err_text(e, r, "%.900s; and then: %.900s", e->msg, undo.msg);
 	return r;

@@ -9,10 +9,10 @@
 #include "oci/run/runtime.h"
 
 /* Like runtime_update(), but after a failure all limits are as before. @cgroup: the container's, as in
- * cgroup.h. Return: 0; -EIO if the runtime or the kernel refuses a limit, such as a memory limit below
- * what is in use; or another negative errno */
+ * cgroup.h; @commit: called when the limits have changed; if it fails, they change back. Return: 0; as
+ * runtime_update(); or the error of @commit */
 int update_limits(const struct runtime *rt, const struct cgroup_fs *fs, const char *cgroup,
 		  const char *id, const struct oci_limits *limits, int64_t deadline,
-		  struct hw_err *e);
+		  int (*commit)(void *ctx, struct hw_err *e), void *ctx, struct hw_err *e);
 
 #endif

@@ -38,6 +38,25 @@ static int add_page_size(void *ctx, const struct file_entry *entry, struct hw_er
 	return 0;
 }
 
+/* Reads a list such as "0-3" of CPUs or of nodes of memory. Return: the last number and 1; 1 if it cannot be read,
+ * because a kernel without nodes has one */
+static unsigned count_possible(const char *root, const char *what)
+{
+	autofree char *path = str_printf("%s/sys/devices/system/%s/possible", root, what);
+	AUTO(buf_done) struct buf text = { 0 };
+	struct hw_err ignored;
+	const char *last;
+
+	if (file_read(AT_FDCWD, path, 4096, &text, &ignored) < 0 || text.len == 0)
+		return 1;
+	last = text.data + text.len - 1;
+	while (last > text.data && !isdigit((unsigned char)*last))
+		last--;
+	while (last > text.data && isdigit((unsigned char)last[-1]))
+		last--;
+	return (unsigned)strtoul(last, NULL, 10) + 1;
+}
+
 static bool exists(const char *directory, const char *file)
 {
 	autofree char *path = str_printf("%s%s", directory, file);
@@ -50,7 +69,10 @@ int spec_host_init(struct spec_host *ret_host, const struct cgroup_fs *fs, const
 {
 	const struct cgroup_hierarchy *memory = cgroup_find_hierarchy(fs, "memory");
 	const struct cgroup_hierarchy *hugetlb = cgroup_find_hierarchy(fs, "hugetlb");
-	AUTO(spec_host_done) struct spec_host host = { .v2 = fs->mode == CGROUP_V2 };
+	AUTO(spec_host_done)
+	struct spec_host host = { .v2 = fs->mode == CGROUP_V2,
+				  .n_cpus = count_possible(root, "cpu"),
+				  .n_nodes = count_possible(root, "node") };
 	autofree char *sizes = str_printf("%s/sys/kernel/mm/hugepages", root);
 	int r;
 
@@ -76,24 +98,68 @@ void spec_host_done(struct spec_host *host)
 
 /* ---- limits -------------------------------------------------------------------------------------- */
 
+/* The kernel refuses other values, or changes them. */
 static int check_numbers(const struct oci_resources *r, struct hw_err *e)
 {
 	const struct {
 		const char *name;
-		int64_t value, min;
+		int64_t value, min, max;
+		bool unlimited; /* -1 is allowed */
 	} v[] = {
-		{ "cpu_period", r->cpu_period, 0 },
-		{ "cpu_quota", r->cpu_quota, -1 },
-		{ "cpu_shares", r->cpu_shares, 0 },
-		{ "memory_limit_in_bytes", r->memory_limit, -1 },
-		{ "memory_swap_limit_in_bytes", r->memory_swap_limit, -1 },
-		{ "pids_limit", r->pids_limit, -1 },
+		{ "cpu_period", r->cpu_period, 1000, 1000000 },
+		{ "cpu_quota", r->cpu_quota, 1000, (INT64_C(1) << 44) - 1, true },
+		{ "cpu_shares", r->cpu_shares, 2, 262144 },
+		{ "memory_limit_in_bytes", r->memory_limit, SPEC_MEMORY_MIN, INT64_MAX, true },
+		{ "memory_swap_limit_in_bytes", r->memory_swap_limit, 1, INT64_MAX, true },
+		{ "pids_limit", r->pids_limit, 1, INT32_MAX, true },
 	};
 
-	for (size_t i = 0; i < ARRAY_SIZE(v); i++)
-		if (v[i].value < v[i].min)
-			return err_text(e, -EINVAL, "%s: invalid value %" PRId64, v[i].name,
-					v[i].value);
+	for (size_t i = 0; i < ARRAY_SIZE(v); i++) {
+		if (v[i].value == 0 || (v[i].unlimited && v[i].value == -1))
+			continue;
+		if (v[i].value < v[i].min || v[i].value > v[i].max)
+			return err_text(e, -EINVAL,
+					"%s: %" PRId64 " is not in the range %" PRId64
+					" to %" PRId64,
+					v[i].name, v[i].value, v[i].min, v[i].max);
+	}
+	return 0;
+}
+
+/* Reads "N" or "N-N", and moves *text behind it. Return: false if that is not there */
+static bool read_range(const char **text, unsigned long *ret_first, unsigned long *ret_last)
+{
+	char *end;
+
+	if (!isdigit((unsigned char)**text))
+		return false;
+	*ret_first = *ret_last = strtoul(*text, &end, 10);
+	if (*end == '-' && isdigit((unsigned char)end[1]))
+		*ret_last = strtoul(end + 1, &end, 10);
+	*text = end;
+	return *ret_first <= *ret_last;
+}
+
+#define SET_MAX 4000 /* bytes that the kernel accepts in one write */
+
+/* A list of numbers below @n. */
+static int check_set(const char *name, const char *list, unsigned n, struct hw_err *e)
+{
+	const char *at = str_or(list, "");
+	unsigned long first, last;
+
+	if (strlen(at) > SET_MAX)
+		return err_text(e, -EINVAL, "%s: more than %d bytes", name, SET_MAX);
+	while (*at) {
+		if (!read_range(&at, &first, &last) || (*at && *at != ',') ||
+		    (*at == ',' && !at[1]))
+			return err_text(e, -EINVAL, "%s: \"%.100s\" is not a list of numbers", name,
+					list);
+		if (last >= n)
+			return err_text(e, -EINVAL, "%s: %lu is not in the range 0 to %u", name,
+					last, n - 1);
+		at += *at == ',';
+	}
 	return 0;
 }
 
@@ -146,7 +212,7 @@ static bool is_file_name(const char *name)
 	for (const char *c = name; *c; c++)
 		if (!isalnum((unsigned char)*c) && *c != '_' && *c != '.')
 			return false;
-	return isalnum((unsigned char)name[0]) && strchr(name, '.');
+	return isalnum((unsigned char)name[0]) && strchr(name, '.') && !strstr(name, "..");
 }
 
 static int set_unified(struct oci_limits *ret, const struct oci_resources *r,
@@ -186,8 +252,11 @@ int spec_limits_init(struct oci_limits *ret, const struct oci_resources *r,
 		.pids = r->pids_limit,
 	};
 
-	if (check_numbers(r, e) < 0 || set_swap(&limits, r, host, e) < 0 ||
-	    set_hugepages(&limits, r, host, e) < 0 || set_unified(&limits, r, host, e) < 0)
+	if (check_numbers(r, e) < 0 ||
+	    check_set("cpuset_cpus", r->cpuset_cpus, host->n_cpus, e) < 0 ||
+	    check_set("cpuset_mems", r->cpuset_mems, host->n_nodes, e) < 0 ||
+	    set_swap(&limits, r, host, e) < 0 || set_hugepages(&limits, r, host, e) < 0 ||
+	    set_unified(&limits, r, host, e) < 0)
 		return e->code;
 	*ret = limits;
 	limits = (struct oci_limits){ 0 };

@@ -2,9 +2,9 @@
 /*
  * oci/spec/limits.h - resource limits in the cgroup of a container
  *
- *	cpu_period, _quota, _shares	written as given
- *	cpuset_cpus, _mems		written as given
- *	memory_limit			written as given
+ *	cpu_period, _quota, _shares	written as given, in the ranges that the kernel accepts
+ *	cpuset_cpus, _mems		written as given: lists of what this machine can have
+ *	memory_limit			written as given, at least SPEC_MEMORY_MIN
  *	memory_swap_limit		memory and swap together. If it is not set, it is the memory limit:
  *					the container gets no swap. If the kernel does not limit swap, it
  *					must be unset, equal to the memory limit, or unlimited.
@@ -23,10 +23,14 @@
 #include "oci/resources.h"
 #include "oci/spec/spec.h"
 
+/* With less, the kernel kills crun before it executes the container's program. */
+#define SPEC_MEMORY_MIN (512 << 10)
+
 /* What the cgroups of this host can limit. Does not change while the host runs. */
 struct spec_host {
 	bool v2;
 	bool swap;
+	unsigned n_cpus, n_nodes;     /* possible ones: CPUs, nodes of memory */
 	struct hw_strings page_sizes; /* of huge pages, such as "2MB" */
 };
 

@@ -12,8 +12,9 @@
 #include "base/os/remove-tree.h"
 #include "oci/spec/test.h"
 
-static const struct spec_host v1 = { .swap = true }, v1_without_swap = { 0 };
-static struct spec_host v2 = { .v2 = true, .swap = true };
+static const struct spec_host v1 = { .swap = true, .n_cpus = 4, .n_nodes = 1 },
+			      v1_without_swap = { .n_cpus = 4, .n_nodes = 1 };
+static struct spec_host v2 = { .v2 = true, .swap = true, .n_cpus = 4, .n_nodes = 1 };
 
 static void decode(const char *json, struct oci_resources *ret)
 {
@@ -60,36 +61,79 @@ static void unset_limits_are_left_out(void **state)
 static void without_a_swap_limit_there_is_no_swap(void **state)
 {
 	static const char both[] =
-		"{\"memory_limit_in_bytes\":9,\"memory_swap_limit_in_bytes\":12}";
+		"{\"memory_limit_in_bytes\":900000,\"memory_swap_limit_in_bytes\":1200000}";
 
 	(void)state;
-	assert_limits(&v1, "{\"memory_limit_in_bytes\":9}",
-		      "{\"memory\":{\"limit\":9,\"swap\":9}}");
-	assert_limits(&v2, both, "{\"memory\":{\"limit\":9,\"swap\":12}}");
-	assert_limits(&v1, "{\"memory_limit_in_bytes\":9,\"memory_swap_limit_in_bytes\":-1}",
-		      "{\"memory\":{\"limit\":9,\"swap\":-1}}");
-	assert_limits(&v1_without_swap, "{\"memory_limit_in_bytes\":9}",
-		      "{\"memory\":{\"limit\":9}}");
+	assert_limits(&v1, "{\"memory_limit_in_bytes\":900000}",
+		      "{\"memory\":{\"limit\":900000,\"swap\":900000}}");
+	assert_limits(&v2, both, "{\"memory\":{\"limit\":900000,\"swap\":1200000}}");
+	assert_limits(&v1, "{\"memory_limit_in_bytes\":900000,\"memory_swap_limit_in_bytes\":-1}",
+		      "{\"memory\":{\"limit\":900000,\"swap\":-1}}");
+	assert_limits(&v1_without_swap, "{\"memory_limit_in_bytes\":900000}",
+		      "{\"memory\":{\"limit\":900000}}");
 	assert_limits(&v1_without_swap,
-		      "{\"memory_limit_in_bytes\":9,\"memory_swap_limit_in_bytes\":9}",
-		      "{\"memory\":{\"limit\":9}}");
+		      "{\"memory_limit_in_bytes\":900000,\"memory_swap_limit_in_bytes\":900000}",
+		      "{\"memory\":{\"limit\":900000}}");
 	assert_refused(&v1_without_swap, both,
 		       "memory_swap_limit_in_bytes: this kernel does not limit swap");
-	assert_refused(&v1, "{\"memory_swap_limit_in_bytes\":9}",
-		       "memory_swap_limit_in_bytes: 9 is less than memory_limit_in_bytes");
-	assert_refused(&v1, "{\"memory_limit_in_bytes\":9,\"memory_swap_limit_in_bytes\":8}",
-		       "memory_swap_limit_in_bytes: 8 is less than memory_limit_in_bytes");
+	assert_refused(&v1, "{\"memory_swap_limit_in_bytes\":900000}",
+		       "memory_swap_limit_in_bytes: 900000 is less than memory_limit_in_bytes");
+	assert_refused(&v1,
+		       "{\"memory_limit_in_bytes\":900000,\"memory_swap_limit_in_bytes\":800000}",
+		       "memory_swap_limit_in_bytes: 800000 is less than memory_limit_in_bytes");
 }
 
 static void invalid_numbers_are_refused_by_name(void **state)
 {
+	static const struct {
+		const char *name, *range;
+		int64_t bad[3];
+	} v[] = {
+		{ "cpu_shares", "2 to 262144", { -1, 1, 262145 } },
+		{ "cpu_period", "1000 to 1000000", { -1, 999, 1000001 } },
+		{ "cpu_quota", "1000 to 17592186044415", { -2, 999, INT64_MAX } },
+		{ "memory_limit_in_bytes", "524288 to 9223372036854775807", { -2, 1, 524287 } },
+		{ "memory_swap_limit_in_bytes", "1 to 9223372036854775807", { -2, -3, INT64_MIN } },
+		{ "pids_limit", "1 to 2147483647", { -2, INT64_MIN, INT64_MAX } },
+	};
+
 	(void)state;
-	assert_refused(&v1, "{\"cpu_shares\":-1}", "cpu_shares: invalid value -1");
-	assert_refused(&v1, "{\"cpu_period\":-1}", "cpu_period: invalid value -1");
-	assert_refused(&v1, "{\"cpu_quota\":-2}", "cpu_quota: invalid value -2");
-	assert_refused(&v1, "{\"memory_limit_in_bytes\":-2}",
-		       "memory_limit_in_bytes: invalid value -2");
-	assert_refused(&v1, "{\"pids_limit\":-2}", "pids_limit: invalid value -2");
+	for (size_t i = 0; i < ARRAY_SIZE(v); i++)
+		for (size_t j = 0; j < ARRAY_SIZE(v[i].bad); j++) {
+			long long bad = v[i].bad[j];
+			autofree char *json = str_printf("{\"%s\":%lld}", v[i].name, bad);
+			autofree char *msg = str_printf("%s: %lld is not in the range %s",
+							v[i].name, bad, v[i].range);
+
+			assert_refused(&v1, json, msg);
+		}
+}
+
+static void cpusets_are_lists_of_what_exists(void **state)
+{
+	static const char *const good[] = { "0", "3", "0-3", "0,2", "1-2,3" },
+				 *const malformed[] = { "x",   ",",   "0,",  "-1",   "1-",
+							"3-1", "0-x", "0 1", "0-1/2" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
+		autofree char *json = str_printf("{\"cpuset_cpus\":\"%s\"}", good[i]);
+		autofree char *expected = str_printf("{\"cpu\":{\"cpus\":\"%s\"}}", good[i]);
+
+		assert_limits(&v1, json, expected);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(malformed); i++) {
+		autofree char *json = str_printf("{\"cpuset_mems\":\"%s\"}", malformed[i]);
+		autofree char *msg =
+			str_printf("cpuset_mems: \"%s\" is not a list of numbers", malformed[i]);
+
+		assert_refused(&v2, json, msg);
+	}
+	assert_refused(&v1, "{\"cpuset_cpus\":\"0-4\"}",
+		       "cpuset_cpus: 4 is not in the range 0 to 3");
+	assert_refused(&v1, "{\"cpuset_cpus\":\"99999999999999999999\"}",
+		       "cpuset_cpus: 18446744073709551615 is not in the range 0 to 3");
+	assert_refused(&v1, "{\"cpuset_mems\":\"1\"}", "cpuset_mems: 1 is not in the range 0 to 0");
 }
 
 static void page_sizes_must_be_limitable(void **state)
@@ -113,7 +157,7 @@ static void page_sizes_must_be_limitable(void **state)
 static void unified_is_for_v2_and_has_plain_names(void **state)
 {
 	static const char *const bad[] = { "",	   "x",	 "../memory.max", "a/memory.max",
-					   ".max", "..", "memory max." };
+					   ".max", "..", "memory max.",	  "memory..max" };
 
 	(void)state;
 	assert_limits(&v2, "{\"unified\":{\"memory.high\":\"max\",\"hugetlb.2MB.max\":\"0\"}}",
@@ -150,6 +194,10 @@ static void the_host_is_probed(void **state)
 	make("/tmp/h/sys/kernel/mm/hugepages/hugepages-1048576kB");
 	make("/tmp/h/sys/kernel/mm/hugepages/hugepages-64kB");
 	make("/tmp/h/sys/kernel/mm/hugepages/other");
+	make("/tmp/h/sys/devices/system/cpu");
+	assert_ok(file_replace(AT_FDCWD, "/tmp/h/sys/devices/system/cpu/possible", "0,2-95\n", 7,
+			       0644, 0, &e),
+		  &e);
 	for (int i = 0; i < 4; i++) {
 		AUTO(spec_host_done) struct spec_host host = { 0 };
 
@@ -160,6 +208,8 @@ static void the_host_is_probed(void **state)
 			one.controllers = (struct hw_strings){ none, 1 };
 		assert_ok(spec_host_init(&host, &fs, "/tmp/h", &e), &e);
 		assert_int_equal(host.v2, i == 1);
+		assert_int_equal(host.n_cpus, 96);
+		assert_int_equal(host.n_nodes, 1);
 		assert_int_equal(host.swap, i == 0);
 		assert_int_equal(host.page_sizes.n, i < 2 ? 3 : 0);
 		if (i < 2) {
@@ -180,6 +230,8 @@ int main(void)
 		  without_a_swap_limit_there_is_no_swap },
 		{ "limits: invalid numbers are refused by name",
 		  invalid_numbers_are_refused_by_name },
+		{ "limits: CPUs and nodes are lists of those of the machine",
+		  cpusets_are_lists_of_what_exists },
 		{ "limits: a page size must be one that the kernel can limit",
 		  page_sizes_must_be_limitable },
 		{ "limits: unified needs cgroup v2 and plain file names",
