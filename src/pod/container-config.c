@@ -214,7 +214,8 @@ static int set_capabilities(struct oci_spec *s, const struct container *c, struc
 
 	if (security->privileged && !c->pod->spec->privileged)
 		return err_text(e, -EPERM, SECURITY "privileged: the pod is not privileged");
-	return spec_set_capabilities(s, &capabilities, e);
+	return spec_set_capabilities(s, &capabilities, e) < 0 ? err_ctx(e, SECURITY "capabilities")
+							      : 0;
 }
 
 /* ---- mounts ------------------------------------------------------------------------- */

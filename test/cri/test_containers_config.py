@@ -113,6 +113,7 @@ def test_a_group_needs_a_user_and_ids_must_be_valid(containers):
 @pytest.mark.parametrize("change,error", [
     ({"metadata": {"name": ""}}, "config.metadata.name is missing"), ({"image": {"image": ""}},
                                                                       "config.image.image is missing"),
+    ({"windows": {}}, "config.windows: this node runs Linux"),
     ({"log_path": "../x.log"}, 'log_path: ".." is not allowed'),
     ({"stop_signal": 1000}, "stop_signal: unknown value 1000"),
     ({"mounts": [{"host_path": "/tmp"}]}, "mounts[0].container_path is missing"),
@@ -291,7 +292,7 @@ def test_the_limits_of_a_kubelet_are_accepted(containers):
 def test_limits_that_cannot_be_set_are_refused_by_name(containers):
     d = containers()
     pod = d.cri.pod()
-    for limits, error in (({"cpu_quota": -5}, "cpu_quota: invalid value -5"),
+    for limits, error in (({"cpu_quota": -5}, "cpu_quota: -5 is not in the range 1000 to 17592186044415"),
                           ({"memory_swap_limit_in_bytes": 5, "memory_limit_in_bytes": 64 << 20},
                            "memory_swap_limit_in_bytes: 5 is less than memory_limit_in_bytes")):
         assert refused(d.cri.create, pod, resources=limits) == ("INVALID_ARGUMENT", "linux.resources: " + error)
@@ -395,6 +396,22 @@ def test_the_default_apparmor_profile_is_accepted_and_logged_as_not_applied(cont
     d = containers()
     container = d.cri.run_container(d.cri.pod(), apparmor={"profile_type": 0})
     assert "AppArmor profile RuntimeDefault is not applied yet container=" + container in d.log()
+
+
+@pytest.mark.parametrize("field,kind", [("seccomp_profile_path", "seccomp"), ("apparmor_profile", "apparmor")])
+def test_the_deprecated_fields_of_profiles_are_read_if_the_new_ones_are_missing(containers, field, kind):
+    d = containers()
+    pod = d.cri.pod()
+
+    def create(name, **security):
+        linux = {"security_context": {"namespace_options": {"pid": CONTAINER}, **security}}
+        return d.cri.create(pod, name=name, linux=linux)
+    container = create("a", **{field: "runtime/default"})
+    assert "profile RuntimeDefault is not applied yet container=" + container in d.log()
+    create("b", **{field: "unconfined"})
+    create("c", **{field: "nonsense", kind: {"profile_type": 1}})
+    assert refused(create, "d", **{field: "nonsense"}) == (
+        "INVALID_ARGUMENT", CONTEXT + field + ': unknown profile "nonsense"')
 
 
 @pytest.mark.parametrize("change,error", [

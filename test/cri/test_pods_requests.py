@@ -54,6 +54,7 @@ INVALID = {
     "cgroup outside": ({"linux": {"cgroup_parent": "/a/../../b"}}, "linux.cgroup_parent: "),
     "SELinux label": ({"linux": {"security_context": {"selinux_options": {"level": "s0"}}}},
                       "linux.security_context.selinux_options is not supported yet"),
+    "Windows": ({"windows": {}}, "config.windows: "),
     "host name": ({"hostname": "a b"}, "hostname: "),
     "long host name": ({"hostname": "a" * 65}, "hostname: "),
     "port": ({"port_mappings": [{"host_port": 70000, "container_port": 80}]}, "port_mappings[0].host_port: "),

@@ -204,6 +204,8 @@ static int read_spec(const Runtime__V1__ContainerConfig *m, struct container_spe
 		return err_text(e, -EINVAL, "config.metadata is missing");
 	if (!m->image)
 		return err_text(e, -EINVAL, "config.image is missing");
+	if (m->windows)
+		return err_text(e, -EINVAL, "config.windows: this node runs Linux");
 	spec->name = str_copy(m->metadata->name);
 	spec->attempt = m->metadata->attempt;
 	spec->image = str_copy(m->image->image);
@@ -317,6 +319,8 @@ int serve_update_container_resources(const void *ctx, struct rpc_call *call,
 	int r;
 
 	r = check_id(request->container_id, e);
+	if (r == 0 && request->windows)
+		r = err_text(e, -EINVAL, "windows: this node runs Linux");
 	if (r == 0 && request->linux)
 		r = convert_resources(request->linux, "linux", &update, e);
 	if (r == 0)

@@ -124,6 +124,8 @@ static int read_spec(const Runtime__V1__PodSandboxConfig *m, const char *handler
 
 	if (!m)
 		return err_text(e, -EINVAL, "config is missing");
+	if (m->windows)
+		return err_text(e, -EINVAL, "config.windows: this node runs Linux");
 	spec->handler = str_copy(handler);
 	spec->hostname = str_copy(m->hostname);
 	spec->log_directory = str_copy(m->log_directory);

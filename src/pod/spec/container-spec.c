@@ -185,6 +185,15 @@ static int check_mount(const struct container_mount *m, size_t i, struct hw_err 
 	return 0;
 }
 
+static int check_absolute(const struct hw_strings *list, const char *field, struct hw_err *e)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (list->v[i][0] != '/')
+			return err_text(e, -EINVAL, "%s[%zu]: \"%.200s\" is not an absolute path",
+					field, i, list->v[i]);
+	return 0;
+}
+
 static int check_log_path(const char *path, struct hw_err *e)
 {
 	for (const char *part = str_or(path, ""); *part; part += strcspn(part, "/")) {
@@ -205,7 +214,14 @@ static int check_spec(const struct container_spec *spec, struct hw_err *e)
 		return err_text(e, -EINVAL, "config.metadata.name is missing");
 	if (str_empty(spec->image))
 		return err_text(e, -EINVAL, "config.image.image is missing");
+	if (!str_empty(spec->working_dir) && spec->working_dir[0] != '/')
+		return err_text(e, -EINVAL, "working_dir: \"%.200s\" is not an absolute path",
+				spec->working_dir);
 	r = check_ids(s, e);
+	if (r == 0)
+		r = check_absolute(&s->masked_paths, SECURITY "masked_paths", e);
+	if (r == 0)
+		r = check_absolute(&s->readonly_paths, SECURITY "readonly_paths", e);
 	if (r == 0)
 		r = check_profile(s->has_seccomp, &s->seccomp, SECURITY "seccomp", e);
 	if (r == 0)
