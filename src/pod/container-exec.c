@@ -35,7 +35,7 @@ int containers_exec(struct pods *p, const char *id, const struct hw_strings *arg
 		    int64_t deadline, struct exec_result *ret, struct hw_err *e)
 {
 	AUTO(shared_unref) struct container *c = NULL;
-	AUTO(shared_unref) const struct container_limits *limits = NULL;
+	AUTO(shared_unref) const struct limits *limits = NULL;
 	AUTO(spec_done) struct oci_spec spec = { 0 };
 	autofree char *bundle = NULL;
 	struct runtime runtime;
@@ -86,7 +86,7 @@ static int set_oom_score(struct container *c, const char *cgroup, int64_t from, 
 
 struct new_limits {
 	struct container *container;
-	const struct container_limits *limits;
+	const struct limits *limits;
 };
 
 static int store_limits(void *ctx, struct hw_err *e)
@@ -100,10 +100,9 @@ static int update(struct container *c, const struct oci_resources *update, int64
 		  struct hw_err *e)
 {
 	enum container_state state = container_get_state(c);
-	AUTO(shared_unref) const struct container_limits *next = NULL;
-	AUTO(resources_done) struct oci_resources merged = { 0 };
+	AUTO(shared_unref) const struct limits *next = NULL;
 	AUTO(spec_limits_done) struct oci_limits limits = { 0 };
-	autofree char *cgroup = container_cgroup(c), *text = NULL;
+	autofree char *cgroup = container_cgroup(c);
 	int64_t old_score = c->limits->resources.oom_score_adj, score;
 	struct hw_err ignored;
 	struct runtime runtime;
@@ -113,15 +112,13 @@ static int update(struct container *c, const struct oci_resources *update, int64
 		return err_text(e, -EPERM, "container %s is %s", c->o.id,
 				container_state_name(state));
 	/* the limits change only here, by the owner */
-	resources_merge(&c->limits->resources, update, &merged);
-	score = merged.oom_score_adj;
-	r = spec_limits_init(&limits, &merged, c->pods->options.host, e);
+	r = limits_update(c->limits, update, &next, e);
+	if (r == 0)
+		r = spec_limits_init(&limits, &next->resources, c->pods->options.host, e);
 	if (r < 0)
 		return err_ctx(e, "linux");
-	text = hw_field_encode(oci_resources_fields, &merged, 0);
-	r = container_limits_decode(text, &next, e);
-	if (r == 0)
-		r = set_oom_score(c, cgroup, old_score, score, e);
+	score = next->resources.oom_score_adj;
+	r = set_oom_score(c, cgroup, old_score, score, e);
 	if (r < 0)
 		return err_ctx(e, "linux");
 	container_runtime(c, &runtime);

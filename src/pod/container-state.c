@@ -108,7 +108,7 @@ static int fill(struct container *c, struct db_query *q, struct hw_err *e)
 	c->uid = (uint32_t)db_int(q, COLUMN_UID);
 	c->gid = (uint32_t)db_int(q, COLUMN_GID);
 	shared_unref(take_ptr(c->limits));
-	r = container_limits_decode(db_text(q, COLUMN_LIMITS), &c->limits, e);
+	r = limits_decode(db_text(q, COLUMN_LIMITS), &c->limits, e);
 	if (r == 0)
 		r = decode_list(layers_field, db_text(q, COLUMN_LAYERS), c, e);
 	return r < 0 ? r : decode_list(groups_field, db_text(q, COLUMN_GROUPS), c, e);
@@ -235,10 +235,9 @@ int container_state_change(struct container *c,
 	return r < 0 ? err_ctx(e, "store the state of container %s", c->o.id) : 0;
 }
 
-int container_set_limits(struct container *c, const struct container_limits *limits,
-			 struct hw_err *e)
+int container_set_limits(struct container *c, const struct limits *limits, struct hw_err *e)
 {
-	const struct container_limits *old = c->limits;
+	const struct limits *old = c->limits;
 	struct pods *p = c->pods;
 	int r;
 
@@ -277,9 +276,9 @@ enum container_state container_get_state(struct container *c)
 	return state;
 }
 
-const struct container_limits *container_get_limits(struct container *c)
+const struct limits *container_get_limits(struct container *c)
 {
-	const struct container_limits *limits;
+	const struct limits *limits;
 
 	pthread_mutex_lock(&c->o.table->lock);
 	limits = shared_ref(((const struct container_view *)c->o.view)->limits);

@@ -33,7 +33,7 @@ struct container {
 
 	/* protected by pods->write_lock */
 	struct container_status status;
-	const struct container_limits *limits; /* NULL: lost */
+	const struct limits *limits; /* NULL: lost */
 
 	/* protected by table->lock */
 	int64_t kill_at;       /* when a running stop kills the container; 0: no stop runs */
@@ -61,11 +61,6 @@ char *container_rootfs(const struct pods *p, const char *id); /* mount of the ro
 char *container_cgroup(const struct container *c);
 /* The OCI runtime of the container's pod. */
 void container_runtime(const struct container *c, struct runtime *ret);
-/* @resources: of a spec. Return: a reference, to be dropped with shared_unref() */
-const struct container_limits *container_limits_new(const struct oci_resources *resources);
-/* Return: 0; -EFBIG if the text is too long for a row; or another negative errno */
-int container_limits_decode(const char *text, const struct container_limits **ret_limits,
-			    struct hw_err *e);
 /* Keeps the first process, if it is still a child of the monitor. Return: 0, also if it has ended */
 int container_set_process(struct container *c, const struct monitor *m, struct hw_err *e);
 void container_drop_process(struct container *c); /* when it has ended */
@@ -84,13 +79,12 @@ int container_state_change(struct container *c,
 			   bool (*change)(struct container_status *status, void *ctx), void *ctx,
 			   struct hw_err *e);
 /* Stores new limits and publishes them. On failure the limits are unchanged. */
-int container_set_limits(struct container *c, const struct container_limits *limits,
-			 struct hw_err *e);
+int container_set_limits(struct container *c, const struct limits *limits, struct hw_err *e);
 /* Changes the state. */
 int container_set_state(struct container *c, enum container_state state, struct hw_err *e);
 enum container_state container_get_state(struct container *c); /* of a published container */
 /* The limits of a published container that has some. Return: a reference */
-const struct container_limits *container_get_limits(struct container *c);
+const struct limits *container_get_limits(struct container *c);
 bool container_is_starting(struct container *c); /* a start runs, or was interrupted */
 /* Deletes the row of a container, and the container from the table. */
 int container_state_delete(struct container *c, struct hw_err *e);

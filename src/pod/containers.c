@@ -4,7 +4,6 @@
  */
 #include "pod/containers.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -91,7 +90,7 @@ struct container *container_new(struct pods *p, const char *id, struct pod *pod,
 	c->pods = p;
 	c->pod = pod ? shared_ref(pod) : NULL;
 	c->spec = spec ? shared_ref(spec) : NULL;
-	c->limits = spec ? container_limits_new(&spec->resources) : NULL;
+	c->limits = spec ? limits_new(&spec->resources) : NULL;
 	c->status.reason = "";
 	return c;
 }
@@ -105,46 +104,6 @@ int container_get(struct pods *p, const char *id, struct container **ret, struct
 	if (r > 0)
 		*ret = (struct container *)o;
 	return r;
-}
-
-/* ---- limits ------------------------------------------------------------------------- */
-
-static void limits_free(void *object)
-{
-	struct container_limits *limits = object;
-
-	resources_done(&limits->resources);
-	free(limits->text);
-	free(limits);
-}
-
-int container_limits_decode(const char *text, const struct container_limits **ret_limits,
-			    struct hw_err *e)
-{
-	struct container_limits *limits = mem_new(sizeof(*limits));
-	int r;
-
-	shared_init(&limits->shared, limits_free);
-	limits->text = str_copy(text);
-	r = hw_field_decode(oci_resources_fields, text, strlen(text), &limits->resources, e);
-	if (r < 0) {
-		shared_unref(limits);
-		return r;
-	}
-	*ret_limits = limits;
-	return 0;
-}
-
-const struct container_limits *container_limits_new(const struct oci_resources *resources)
-{
-	autofree char *text = hw_field_encode(oci_resources_fields, resources, 0);
-	const struct container_limits *limits;
-	struct hw_err e;
-	int r;
-
-	r = container_limits_decode(text, &limits, &e);
-	assert(r == 0);
-	return limits;
 }
 
 /* ---- the first process -------------------------------------------------------------- */

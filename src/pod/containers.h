@@ -38,6 +38,7 @@
 #include "base/err.h"
 #include "image/digest.h"
 #include "oci/run/exec.h"
+#include "pod/limits.h"
 #include "pod/object.h"
 #include "pod/pods.h"
 #include "pod/spec/container-spec.h"
@@ -98,24 +99,16 @@ struct container_status {
 };
 
 /* Immutable. */
-struct container_limits {
-	struct shared shared;
-	struct oci_resources resources;
-	char *text; /* for the database: JSON */
-};
-
-/* Immutable. */
 struct container_view {
 	struct object_view o; /* .id */
 	char pod[OBJECT_ID];  /* ID of the pod; "": unknown, because the container is lost */
 	struct container_status status;
 	int64_t created_at;		   /* ns since 1970 */
 	const struct container_spec *spec; /* NULL: lost */
-	/* The limits as they are now: those of the spec, changed by updates. NULL: lost */
-	const struct container_limits *limits;
-	char *image_id, *image_ref; /* ID; name with digest, or the ID */
-	char *log;		    /* path of the log; "": none */
-	int pid;		    /* first process; 0: none */
+	const struct limits *limits;	   /* NULL: lost */
+	char *image_id, *image_ref;	   /* ID; name with digest, or the ID */
+	char *log;			   /* path of the log; "": none */
+	int pid;			   /* first process; 0: none */
 	int stop_signal;
 	uint32_t uid, gid;
 	struct hw_list groups; /* uint32_t: supplemental groups */

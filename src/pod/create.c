@@ -136,6 +136,11 @@ static int plan(struct pod *pod, struct hw_err *e)
 			       str_or(pod->spec->cgroup_parent, ""), pod->o.id, e);
 	if (r < 0)
 		return err_ctx(e, "linux.cgroup_parent");
+	r = pod_check_limits(p, &pod->spec->resources, "linux.resources", e);
+	if (r == 0)
+		r = pod_check_limits(p, &pod->spec->overhead, "linux.overhead", e);
+	if (r < 0)
+		return r;
 	host.cgroup = pod->cgroup.path;
 	r = pod_cidr_ranges(p->options.pod_cidr, &cidrs, e);
 	if (r < 0)

@@ -19,6 +19,7 @@
 #include "base/list.h"
 #include "db/db.h"
 #include "oci/cgroup-parent.h"
+#include "pod/limits.h"
 #include "pod/object.h"
 #include "pod/pods.h"
 
@@ -32,10 +33,11 @@ struct pod {
 
 	/* for the operation that owns the pod */
 	enum pod_state state;
-	const struct pod_network *network; /* NULL: lost */
-	int pid;			   /* of hawser-pause; 0: none */
-	struct cgroup_parent cgroup;	   /* .path NULL: lost */
-	char *message;			   /* see struct pod_view */
+	const struct pod_network *network;	   /* NULL: lost */
+	const struct limits *resources, *overhead; /* NULL: lost */
+	int pid;				   /* of hawser-pause; 0: none */
+	struct cgroup_parent cgroup;		   /* .path NULL: lost */
+	char *message;				   /* see struct pod_view */
 };
 
 /* The threads that finish what an operation or an earlier process could not (finish.c). */
@@ -93,8 +95,16 @@ int state_insert(struct pod *pod, struct hw_err *e);
 /* Sets pod->state, updates the row with everything that may have changed, and publishes the pod. On
  * failure the state is unchanged. */
 int state_change(struct pod *pod, enum pod_state state, struct hw_err *e);
+/* Stores new limits and publishes them. On failure they are unchanged. */
+int state_set_limits(struct pod *pod, const struct limits *resources, const struct limits *overhead,
+		     struct hw_err *e);
 /* Deletes the row of a pod, and the pod from the index. */
 int state_delete(struct pod *pod, struct hw_err *e);
+
+/* ---- update.c ----------------------------------------------------------------------- */
+/* Whether these limits could be set. @field: name of the message in errors. Return: 0 or -EINVAL */
+int pod_check_limits(const struct pods *p, const struct oci_resources *resources, const char *field,
+		     struct hw_err *e);
 
 /* ---- event.c ------------------------------------------------------------------------ */
 /* Adds the events of a change that was committed; the caller holds write_lock. */

@@ -62,6 +62,8 @@ static void pod_free(void *object)
 	object_done(&pod->o);
 	shared_unref(pod->spec);
 	shared_unref(pod->network);
+	shared_unref(pod->resources);
+	shared_unref(pod->overhead);
 	cgroup_parent_done(&pod->cgroup);
 	free(pod->message);
 	free(pod);
@@ -74,6 +76,8 @@ struct pod *pod_new(struct pods *p, const char *id, const struct pod_spec *spec)
 	object_init(&pod->o, &p->pods, id, spec ? pod_name(spec) : NULL, pod_free);
 	pod->pods = p;
 	pod->spec = spec ? shared_ref(spec) : NULL;
+	pod->resources = spec ? limits_new(&spec->resources) : NULL;
+	pod->overhead = spec ? limits_new(&spec->overhead) : NULL;
 	return pod;
 }
 
@@ -91,6 +95,8 @@ static void pod_view_free(void *object)
 
 	shared_unref(view->spec);
 	shared_unref(view->network);
+	shared_unref(view->resources);
+	shared_unref(view->overhead);
 	free(view->cgroup);
 	free(view->message);
 	free(view);
@@ -106,6 +112,8 @@ static const struct pod_view *pod_view_new(const struct pod *pod)
 	view->created_at = pod->created_at;
 	view->spec = pod->spec ? shared_ref(pod->spec) : NULL;
 	view->network = pod->network ? shared_ref(pod->network) : NULL;
+	view->resources = pod->resources ? shared_ref(pod->resources) : NULL;
+	view->overhead = pod->overhead ? shared_ref(pod->overhead) : NULL;
 	view->pid = pod->pid;
 	view->cgroup = str_copy(str_or(pod->cgroup.path, ""));
 	view->message = str_copy(str_or(pod->message, ""));

@@ -105,6 +105,11 @@ enum { PODS_FORCE = 1 << 0 }; /* ignore errors of plugins, and remove lost pods 
 /* Stops the pod if necessary. Return: 0 also if it does not exist */
 int pods_remove(struct pods *p, const char *id, unsigned flags, int64_t deadline, struct hw_err *e);
 
+/* Stores new limits of a pod that is ready; its cgroup belongs to the client, who changes it. What is not set in
+ * @resources and @overhead stays. Return: 0; -EINVAL with the name of the field; -ENODATA; -EPERM: not ready */
+int pods_update(struct pods *p, const char *id, const struct oci_resources *resources,
+		const struct oci_resources *overhead, int64_t deadline, struct hw_err *e);
+
 /* Events of all pods and containers: see events.h. */
 struct events *pods_events(struct pods *p);
 
@@ -125,10 +130,11 @@ const char *pod_state_name(enum pod_state state);
 struct pod_view {
 	struct object_view o; /* .id */
 	enum pod_state state;
-	int64_t created_at;		   /* ns since 1970 */
-	const struct pod_spec *spec;	   /* NULL: lost */
-	const struct pod_network *network; /* NULL: lost */
-	int pid;			   /* of hawser-pause; 0: none */
+	int64_t created_at;			   /* ns since 1970 */
+	const struct pod_spec *spec;		   /* NULL: lost */
+	const struct pod_network *network;	   /* NULL: lost */
+	const struct limits *resources, *overhead; /* NULL: lost */
+	int pid;				   /* of hawser-pause; 0: none */
 	char *cgroup;  /* that contains those of the pod's containers: see oci/cgroup-parent.h */
 	char *message; /* why the last stop or remove failed; "": it has not */
 };

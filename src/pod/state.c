@@ -57,6 +57,10 @@ static const char *const migrations[] = {
 	" groups TEXT NOT NULL," /* a JSON list */
 	" limits TEXT NOT NULL"	 /* oci_resources_fields: as they are now */
 	") WITHOUT ROWID;",
+
+	/* oci_resources_fields: as they are now; NULL: as in the spec */
+	"ALTER TABLE pods ADD COLUMN resources TEXT;"
+	"ALTER TABLE pods ADD COLUMN overhead TEXT;",
 };
 
 static const struct db_options options = {
@@ -131,6 +135,8 @@ enum {
 	COLUMN_PID,
 	COLUMN_CGROUP,
 	COLUMN_CGROUP_DRIVER,
+	COLUMN_RESOURCES,
+	COLUMN_OVERHEAD,
 };
 
 /* Return: 0; -EBADMSG if no daemon has stored such a number */
@@ -168,6 +174,23 @@ static int read_cgroup(struct db_query *q, const char *id, struct cgroup_parent 
 	return 0;
 }
 
+/* Replaces the limits of the spec, if there was an update. */
+static int read_limits(struct db_query *q, int column, const struct limits **limits,
+		       struct hw_err *e)
+{
+	const struct limits *updated;
+	int r;
+
+	if (str_empty(db_text(q, column)))
+		return 0;
+	r = limits_decode(db_text(q, column), &updated, e);
+	if (r < 0)
+		return r;
+	shared_unref(*limits);
+	*limits = updated;
+	return 0;
+}
+
 /* Return: 0 with a pod; or a negative errno */
 static int read_row(struct pods *p, struct db_query *q, struct pod **ret_pod, struct hw_err *e)
 {
@@ -188,6 +211,10 @@ static int read_row(struct pods *p, struct db_query *q, struct pod **ret_pod, st
 		r = read_number(q, COLUMN_PID, "pid", 0, INT32_MAX, &pod->pid, e);
 	if (r == 0)
 		r = read_cgroup(q, pod->o.id, &pod->cgroup, e);
+	if (r == 0)
+		r = read_limits(q, COLUMN_RESOURCES, &pod->resources, e);
+	if (r == 0)
+		r = read_limits(q, COLUMN_OVERHEAD, &pod->overhead, e);
 	if (r < 0)
 		return r;
 	adjust_state(pod, (enum pod_state)state);
@@ -226,7 +253,7 @@ int state_load(struct pods *p, struct hw_err *e)
 
 	r = db_query(p->db,
 		     "SELECT id, state, created_at, boot, spec, network, pid, cgroup,"
-		     " cgroup_driver FROM pods",
+		     " cgroup_driver, resources, overhead FROM pods",
 		     DB_NO_VALUES, &q, e);
 	while (r >= 0 && (r = db_step(&q, e)) > 0)
 		load_row(p, &q);
@@ -271,6 +298,27 @@ int state_change(struct pod *pod, enum pod_state state, struct hw_err *e)
 	pthread_mutex_unlock(&p->write_lock);
 	return r < 0 ? err_ctx(e, "store state \"%s\" of pod %s", pod_state_name(state), pod->o.id)
 		     : 0;
+}
+
+int state_set_limits(struct pod *pod, const struct limits *resources, const struct limits *overhead,
+		     struct hw_err *e)
+{
+	struct pods *p = pod->pods;
+	int r;
+
+	pthread_mutex_lock(&p->write_lock);
+	r = db_run(p->db, "UPDATE pods SET resources = ?, overhead = ? WHERE id = ?",
+		   DB_VALUES(DB_TEXT(resources->text), DB_TEXT(overhead->text), DB_TEXT(pod->o.id)),
+		   e);
+	if (r == 0) {
+		shared_unref(pod->resources);
+		shared_unref(pod->overhead);
+		pod->resources = shared_ref(resources);
+		pod->overhead = shared_ref(overhead);
+		pod_publish(pod);
+	}
+	pthread_mutex_unlock(&p->write_lock);
+	return r < 0 ? err_ctx(e, "store the limits of pod %s", pod->o.id) : 0;
 }
 
 int state_delete(struct pod *pod, struct hw_err *e)

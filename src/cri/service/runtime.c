@@ -203,6 +203,7 @@ const struct service_method runtime_methods[] = {
 	{ "PodSandboxStatus", serve_pod_sandbox_status, RPC_INSTANT },
 	{ "ListPodSandbox", serve_list_pod_sandbox, 0 },
 	{ "StreamPodSandboxes", serve_stream_pod_sandboxes, RPC_STREAM_OUT },
+	{ "UpdatePodSandboxResources", serve_update_pod_sandbox_resources, RPC_LONG },
 	{ "CreateContainer", serve_create_container, RPC_LONG },
 	{ "StartContainer", serve_start_container, RPC_LONG },
 	{ "StopContainer", serve_stop_container, RPC_LONG },

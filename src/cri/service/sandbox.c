@@ -2,8 +2,8 @@
 /*
  * cri/service/sandbox.c - pods in runtime.v1.RuntimeService, where they are called pod sandboxes
  *
- * What:  RunPodSandbox, StopPodSandbox, RemovePodSandbox, PodSandboxStatus, ListPodSandbox and
- *        StreamPodSandboxes.
+ * What:  RunPodSandbox, StopPodSandbox, RemovePodSandbox, PodSandboxStatus, ListPodSandbox,
+ *        StreamPodSandboxes and UpdatePodSandboxResources.
  * How:   requests become a struct pod_spec. Lists are built from the view of all pods; the messages
  *        point into it.
  * Rules: stop and remove succeed if the pod does not exist. Lost pods are not part of CRI: they have
@@ -200,6 +200,27 @@ int serve_remove_pod_sandbox(const void *ctx, struct rpc_call *call,
 	return r < 0 ? r : api_send(call, &response.base, e);
 }
 
+int serve_update_pod_sandbox_resources(const void *ctx, struct rpc_call *call,
+				       const ProtobufCMessage *message, struct hw_err *e)
+{
+	const Runtime__V1__UpdatePodSandboxResourcesRequest *request = (const void *)message;
+	Runtime__V1__UpdatePodSandboxResourcesResponse response =
+		RUNTIME__V1__UPDATE_POD_SANDBOX_RESOURCES_RESPONSE__INIT;
+	AUTO(resources_done) struct oci_resources resources = { 0 }, overhead = { 0 };
+	const struct runtime_service *s = ctx;
+	int r;
+
+	r = check_id(request->pod_sandbox_id, e);
+	if (r == 0 && request->resources)
+		r = convert_resources(request->resources, "resources", &resources, e);
+	if (r == 0 && request->overhead)
+		r = convert_resources(request->overhead, "overhead", &overhead, e);
+	if (r == 0)
+		r = pods_update(s->pods, request->pod_sandbox_id, &resources, &overhead,
+				rpc_deadline(call), e);
+	return r < 0 ? r : api_send(call, &response.base, e);
+}
+
 /* ---- pods as messages --------------------------------------------------------------- */
 
 static Runtime__V1__PodSandboxState state_of(const struct pod_view *pod)
@@ -371,6 +392,8 @@ static char *format_info(struct pods *pods, const struct pod_view *pod)
 	value_set(info, "runtimeSpec", make_runtime_spec(pods, pod));
 	value_set(info, "cniResult", make_cni_results(pod));
 	value_set(info, "config", value_literal(pod->spec->text));
+	value_set(info, "resources", value_literal(pod->resources->text));
+	value_set(info, "overhead", value_literal(pod->overhead->text));
 	return value_format(info, 0);
 }
 

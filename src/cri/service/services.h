@@ -85,6 +85,9 @@ int serve_list_pod_sandbox(const void *ctx, struct rpc_call *call, const Protobu
 int serve_stream_pod_sandboxes(const void *ctx, struct rpc_call *call,
 			       const ProtobufCMessage *message, struct hw_err *e);
 
+int serve_update_pod_sandbox_resources(const void *ctx, struct rpc_call *call,
+				       const ProtobufCMessage *message, struct hw_err *e);
+
 int serve_create_container(const void *ctx, struct rpc_call *call, const ProtobufCMessage *message,
 			   struct hw_err *e);
 int serve_start_container(const void *ctx, struct rpc_call *call, const ProtobufCMessage *message,
