@@ -99,7 +99,8 @@ static int fill(struct container *c, struct db_query *q, struct hw_err *e)
 		.reason = find_reason(db_text(q, COLUMN_REASON)),
 		.message = str_copy(db_text(q, COLUMN_MESSAGE)),
 	};
-	if (c->status.state == CONTAINER_MAKING)
+	c->announced = c->status.state != CONTAINER_MAKING;
+	if (!c->announced)
 		c->status.state = CONTAINER_REMOVING;
 	c->image_id = str_copy(db_text(q, COLUMN_IMAGE_ID));
 	c->image_ref = str_copy(db_text(q, COLUMN_IMAGE_REF));

@@ -33,6 +33,7 @@ struct container {
 
 	/* protected by pods->write_lock */
 	struct container_status status;
+	bool announced;		     /* its creation was an event, also of an earlier process */
 	const struct limits *limits; /* NULL: lost */
 
 	/* protected by table->lock */

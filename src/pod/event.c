@@ -6,12 +6,12 @@
  *
  *	pod        making -> ready                  created, started
  *	           -> stopped                       stopped
- *	           removed from the table           deleted
+ *	           removed from the table           deleted, if there was an event before
  *	container  making -> created                created
  *	           created -> running               started
  *	           running -> exited                stopped
  *	           created -> exited                started, stopped: it has ended before its start returned
- *	           removed from the table           deleted
+ *	           removed from the table           deleted, if there was an event before
  */
 #include <string.h>
 
@@ -67,6 +67,7 @@ void event_pod_changed(struct pod *pod, enum pod_state before)
 	if (!pod->spec || pod->state == before)
 		return;
 	if (pod->state == POD_READY) {
+		pod->announced = true;
 		add_event(pod, EVENT_CREATED, pod->o.id);
 		add_event(pod, EVENT_STARTED, pod->o.id);
 	} else if (pod->state == POD_STOPPED) {
@@ -76,7 +77,7 @@ void event_pod_changed(struct pod *pod, enum pod_state before)
 
 void event_pod_deleted(struct pod *pod)
 {
-	if (pod->spec)
+	if (pod->announced)
 		add_event(pod, EVENT_DELETED, pod->o.id);
 }
 
@@ -86,8 +87,10 @@ void event_container_changed(struct container *c, enum container_state before)
 
 	if (!c->spec || after == before)
 		return;
-	if (after == CONTAINER_CREATED)
+	if (after == CONTAINER_CREATED) {
+		c->announced = true;
 		add_event(c->pod, EVENT_CREATED, c->o.id);
+	}
 	if (after == CONTAINER_RUNNING ||
 	    (after == CONTAINER_EXITED && before == CONTAINER_CREATED))
 		add_event(c->pod, EVENT_STARTED, c->o.id);
@@ -97,6 +100,6 @@ void event_container_changed(struct container *c, enum container_state before)
 
 void event_container_deleted(struct container *c)
 {
-	if (c->spec)
+	if (c->announced)
 		add_event(c->pod, EVENT_DELETED, c->o.id);
 }

@@ -12,8 +12,8 @@
 
 #include "base/list.h"
 
-/* Each of 500 containers can be created, started, stopped and deleted twice before a reader has
- * read anything. */
+/* Each of 500 containers and its pod can be created, started, stopped and deleted before a reader
+ * has read anything. */
 #define RING 4096
 
 struct events {

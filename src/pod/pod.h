@@ -33,6 +33,7 @@ struct pod {
 
 	/* for the operation that owns the pod */
 	enum pod_state state;
+	bool announced; /* its creation was an event, also of an earlier process */
 	const struct pod_network *network;	   /* NULL: lost */
 	const struct limits *resources, *overhead; /* NULL: lost */
 	int pid;				   /* of hawser-pause; 0: none */

@@ -218,6 +218,7 @@ static int read_row(struct pods *p, struct db_query *q, struct pod **ret_pod, st
 	if (r < 0)
 		return r;
 	adjust_state(pod, (enum pod_state)state);
+	pod->announced = state != POD_MAKING;
 	*ret_pod = take_ptr(pod);
 	return 0;
 }

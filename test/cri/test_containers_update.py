@@ -60,6 +60,22 @@ def test_a_limit_changes_in_the_cgroup_and_in_the_status_and_the_others_stay(lim
     assert_limits(d, container, 75000, 48 * MIB)
 
 
+def test_every_kind_of_limit_changes(limited):
+    d, container = limited
+    changes = {"cpu_period": 50000, "cpu_shares": 300, "cpuset_cpus": "0", "cpuset_mems": "0",
+               "memory_limit_in_bytes": 80 * MIB, "memory_swap_limit_in_bytes": 80 * MIB, "oom_score_adj": 600}
+    update(d, container, **changes)
+    main = d.main(container)
+    files = {"cpu.max": "50000 50000", "cpu.weight": "12"} if V2 else {
+        "cpu.cfs_period_us": "50000", "cpu.cfs_quota_us": "50000", "cpu.shares": "300"}
+    assert {name: cgroup_value(main, "cpu", name) for name in files} == files
+    assert cgroup_value(main, "cpuset", "cpuset.cpus") == cgroup_value(main, "cpuset", "cpuset.mems") == "0"
+    swap = cgroup_value(main, "memory", "memory.swap.max" if V2 else "memory.memsw.limit_in_bytes")
+    assert swap == str(0 if V2 else 80 * MIB)
+    found = d.cri.container(container).resources.linux
+    assert {name: getattr(found, name) for name in changes} == changes
+
+
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
 def test_changed_limits_outlive_the_daemon(limited, how):
     d, container = limited

@@ -11,7 +11,7 @@ import pytest
 
 from containers import EXITED, FOREVER, IDLE, POD, RUNNING, ContainerDaemon
 from fetching import children_of
-from poddaemon import CGROUPS, NOTREADY, connect, daemons_of, processes
+from poddaemon import CGROUPS, NOTREADY, connect, daemons_of, processes, refused
 from waiting import wait_until
 
 LIMITS = {"memory_limit_in_bytes": 64 << 20, "cpu_period": 100000, "cpu_quota": 50000}
@@ -107,6 +107,36 @@ def test_a_container_has_its_limits_and_ends_with_its_pod(daemons):
     assert d.cri.container(container).state == EXITED and not processes()
     d.cri.remove(pod)
     assert not d.leftovers()
+
+
+def test_an_update_of_limits_changes_all_of_them_or_none(daemons):
+    d = daemons("--cgroup-driver", "cgroupfs")
+    pod = d.cri.pod()
+    container = d.cri.run_container(pod, FOREVER, resources=LIMITS)
+    v2 = CGROUPS in cgroups_of(d.main(container))
+
+    def update(**limits):
+        d.cri.call("UpdateContainerResources", container_id=container, linux=limits)
+
+    def found():
+        return read_files("/hawser/%s/%s" % (pod, container), V2_FILES if v2 else V1_FILES)
+    update(memory_limit_in_bytes=96 << 20)
+    before = found()
+    assert str(96 << 20) in before.values()
+    if v2:
+        update(unified={"memory.high": str(80 << 20)})
+        assert read_files("/hawser/%s/%s" % (pod, container), ["memory.high"]) == {"memory.high": str(80 << 20)}
+        bad, error = {"memory.high": "nonsense", "memory.low": "4096"}, "memory.high"
+    else:
+        bad, error = {"memory.high": "1"}, "linux: unified: this host has cgroup v1"
+    code, text = refused(update, memory_limit_in_bytes=32 << 20, cpu_quota=25000, unified=bad)
+    assert code == "INVALID_ARGUMENT" and error in text, text
+    assert found() == before
+    if v2:
+        assert read_files("/hawser/%s/%s" % (pod, container), ["memory.high", "memory.low"]) == {
+            "memory.high": str(80 << 20), "memory.low": "0"}
+        assert dict(d.cri.container(container).resources.linux.unified) == {"memory.high": str(80 << 20)}
+    assert d.cri.container(container).resources.linux.memory_limit_in_bytes == 96 << 20
 
 
 def test_a_container_outlives_the_daemon_and_all_its_processes_end_with_it(daemons):
