@@ -4,8 +4,9 @@ test/cri/criimages.py - a hawser-cri daemon that pulls from the registry of fetc
 """
 import pytest
 
-from cridaemon import Daemon, field
+from cridaemon import Daemon, field, fields_of
 from fetching import ARCHITECTURE, Image, to_json
+from waiting import LONG
 
 NAME = "/app:latest"
 
@@ -53,3 +54,18 @@ def file_of(d, path):
     (found,) = [f / "root" / path for f in (d.dir / "root/layers").iterdir()
                 if (f / "root" / path).exists()]
     return found
+
+
+# ---- verification --------------------------------------------------------------------------------
+
+def verify(d, *names, repair=False, results=None):
+    """Returns [(diff ID, state, damaged)] in the order of the responses; `results` has them also after an error."""
+    request = b"".join(field(1, n) for n in names) + (b"\x10\x01" if repair else b"")
+    results = [] if results is None else results
+    with d.dial() as channel:
+        for m in map(fields_of, channel.unary_stream("/hawser.v1.Images/Verify")(request, timeout=LONG)):
+            results.append((m.get(2, ""), m.get(3, 0), m.get(6, "")))
+    return results
+
+
+GOOD, DAMAGED, REPAIRED, NOT_CHECKED = range(4)

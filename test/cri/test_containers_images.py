@@ -10,8 +10,14 @@ import pytest
 pytest.importorskip("grpc", reason="python3-grpcio is not installed")
 pytest.importorskip("google.protobuf", reason="python3-protobuf is not installed")
 from containers import containers  # noqa: F401, a fixture
+from criimages import DAMAGED, GOOD, NAME, REPAIRED, file_of, verify
+from fetching import Image
+from layers import END, directory, member
+from poddaemon import refused
 from slowcrun import Crun
 from waiting import wait_until
+
+import busybox
 
 
 def load(d, name):
@@ -148,3 +154,28 @@ def test_a_removal_that_is_killed_leaves_no_layer(containers, tmp_path):
     crun.go_on("delete")
     d.cri.remove_container(container)
     wait_until(lambda: not has_layer(d, "a"))
+
+
+def test_verify_reports_a_damaged_layer_below_a_container_and_repairs_it_only_when_it_has_gone(containers, server):
+    d = containers("--plain-http", server.host)
+    served = Image([busybox.archive(busybox.base), directory("data") + member("data/name", data=b"one") + END])
+    server.add(served)
+    name = server.host + NAME
+    d.cri.call("PullImage", image={"image": name})
+    container = d.cri.run_container(d.cri.pod(), image=name)
+    file_of(d, "data/name").write_bytes(b"two")
+    states = [(served.diff_ids[0], GOOD), (served.diff_ids[1], DAMAGED)]
+    assert sorted(r[:2] for r in verify(d, name)) == sorted(states)
+    results = []
+    for how in ("running", "restarted", "exited"):
+        if how == "restarted":
+            d.restart()
+        elif how == "exited":
+            d.cri.stop_container(container)
+        del results[:]
+        code, text = refused(verify, d, name, repair=True, results=results)
+        assert code == "FAILED_PRECONDITION" and text.endswith(" is in use"), text
+        assert sorted(r[:2] for r in results) == sorted(states) and file_of(d, "data/name").read_bytes() == b"two"
+    d.cri.remove_container(container)
+    assert sorted(r[:2] for r in verify(d, name, repair=True)) == sorted([states[0], (served.diff_ids[1], REPAIRED)])
+    assert file_of(d, "data/name").read_bytes() == b"one"

@@ -7,24 +7,12 @@ import shutil
 import pytest
 
 grpc = pytest.importorskip("grpc", reason="python3-grpcio is not installed")
-from cridaemon import field, fields_of
-from criimages import NAME, daemon, file_of, image_with, images, leftovers, pull, spec  # noqa: F401, a fixture
+from cridaemon import field
+from criimages import (DAMAGED, GOOD, NAME, NOT_CHECKED, REPAIRED, daemon, file_of, image_with, images, leftovers,
+                       pull, spec, verify)  # noqa: F401, a fixture
 from fetching import ARCHITECTURE, OCI, Image, digest, index_of
 from layers import END, member
 from waiting import LONG
-
-
-def verify(d, *names, repair=False, results=None):
-    """Returns [(diff ID, state, damaged)] in the order of the responses; `results` has them also after an error."""
-    request = b"".join(field(1, n) for n in names) + (b"\x10\x01" if repair else b"")
-    results = [] if results is None else results
-    with d.dial() as channel:
-        for m in map(fields_of, channel.unary_stream("/hawser.v1.Images/Verify")(request, timeout=LONG)):
-            results.append((m.get(2, ""), m.get(3, 0), m.get(6, "")))
-    return results
-
-
-GOOD, DAMAGED, REPAIRED, NOT_CHECKED = range(4)
 
 
 def test_damage_is_found_and_repaired(daemon, server):
