@@ -146,6 +146,7 @@ static void add_handler(struct oci_handlers *h, char *name, const char *program)
 		handler.message = str_copy("crun not found");
 	else if (ask(program, "--version", &text, &e) < 0)
 		handler.message = str_copy(e.msg);
+	handler.criu = strstr(str_or(text.data, ""), "+CRIU") != NULL;
 	handler.version = str_ncopy(str_or(text.data, ""), strcspn(str_or(text.data, ""), "\n"));
 	if (!handler.message)
 		set_features(&handler);

@@ -31,6 +31,7 @@ struct oci_handler {
 	/* What the program and this kernel can do: */
 	bool rro; /* mounts that are read-only recursively */
 	enum oci_idmap idmap;
+	bool criu;	  /* was built with CRIU, so it can checkpoint containers */
 	bool seccomp_bpf; /* takes a compiled filter: see spec/security.h */
 };
 

@@ -150,7 +150,25 @@ def test_the_error_for_an_unimplemented_method_names_it(make):
             with pytest.raises(grpc.RpcError) as caught:
                 channel.unary_unary("/runtime.v1.RuntimeService/" + method)(b"", timeout=LONG)
             assert caught.value.code() == grpc.StatusCode.UNIMPLEMENTED
-            assert caught.value.details() == "%s is not implemented by hawser-cri 0.2.0" % method
+            text, _, reason = caught.value.details().partition(": ")
+            assert text == "%s is not implemented by hawser-cri 0.2.0" % method
+            assert bool(reason) == (method == "CheckpointContainer")
+
+
+@pytest.mark.parametrize("features,reason", [("+SECCOMP", ": %s (crun version 1.8.1) was built without CRIU"),
+                                             ("+SECCOMP +CRIU", "")])
+def test_a_checkpoint_is_refused_with_the_reason(make, tmp_path, features, reason):
+    crun = tmp_path / "crun"
+    crun.write_text("#!/bin/sh\necho crun version 1.8.1\necho %s\n" % features)
+    crun.chmod(0o755)
+    d = make()
+    d.env["PATH"] = "%s:%s" % (tmp_path, os.environ["PATH"])
+    d.start()
+    with d.dial() as channel, pytest.raises(grpc.RpcError) as caught:
+        channel.unary_unary("/runtime.v1.RuntimeService/CheckpointContainer")(b"", timeout=LONG)
+    assert caught.value.code() == grpc.StatusCode.UNIMPLEMENTED
+    text = "CheckpointContainer is not implemented by hawser-cri 0.2.0"
+    assert caught.value.details() == text + (reason % crun if reason else "")
 
 
 def test_malformed_requests_are_refused(make):

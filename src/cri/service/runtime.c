@@ -12,6 +12,7 @@
 #include "cri/service/executables.h"
 #include "cri/service/services.h"
 #include "pod/network/pod-cidr.h"
+#include "rpc/grpc/status.h"
 
 #define KUBELET_API "0.1.0" /* all runtimes return this version */
 
@@ -152,6 +153,23 @@ static int serve_status(const void *ctx, struct rpc_call *call, const ProtobufCM
 	return api_send(call, &response.base, e);
 }
 
+/* ---- checkpoints -------------------------------------------------------------------- */
+
+static int serve_checkpoint_container(const void *ctx, struct rpc_call *call,
+				      const ProtobufCMessage *request, struct hw_err *e)
+{
+	const struct oci_handler *crun = &((const struct runtime_service *)ctx)->handlers->v[0];
+	autofree char *why = NULL;
+
+	(void)call;
+	(void)request;
+	if (!crun->message && !crun->criu)
+		why = str_printf(": %s (%s) was built without CRIU", crun->program, crun->version);
+	return status_set(e, STATUS_UNIMPLEMENTED,
+			  "CheckpointContainer is not implemented by hawser-cri %s%s",
+			  HAWSER_VERSION, str_or(why, ""));
+}
+
 /* ---- configuration ------------------------------------------------------------------ */
 
 static int serve_runtime_config(const void *ctx, struct rpc_call *call,
@@ -214,6 +232,7 @@ const struct service_method runtime_methods[] = {
 	{ "UpdateContainerResources", serve_update_container_resources, RPC_LONG },
 	{ "ReopenContainerLog", serve_reopen_container_log, RPC_LONG },
 	{ "ExecSync", serve_exec_sync, RPC_LONG },
+	{ "CheckpointContainer", serve_checkpoint_container, RPC_INSTANT },
 	{ "GetContainerEvents", serve_get_container_events,
 	  RPC_LONG | RPC_STREAM_OUT | RPC_ENDLESS },
 	{ "ListContainerStats", serve_list_container_stats, 0 },
