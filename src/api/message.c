@@ -10,6 +10,7 @@
  */
 #include "api/message.h"
 
+#include <stdint.h>
 #include <string.h>
 
 #include "base/str.h"
@@ -94,9 +95,10 @@ static int check_message(const ProtobufCMessageDescriptor *type, struct wire_inp
 		if (!read_varint(&in, &tag) || tag >> 3 == 0 || tag > UINT32_MAX ||
 		    !read_value(&in, tag & 7, &value))
 			return decode_error(type, "malformed protobuf message", e);
-		if ((*in.left)-- == 0)
-			return decode_error(type, "too many fields", e);
 		f = protobuf_c_message_descriptor_get_field(type, (unsigned)(tag >> 3));
+		if ((*in.left)-- == 0) /* wraps: the messages around this one add their fields */
+			return status_set(e, STATUS_INVALID_ARGUMENT, "%s.%s: too many fields",
+					  type->name, f ? f->name : "unknown field");
 		if (!f || (tag & 7) != BYTES)
 			continue;
 		if (f->type == PROTOBUF_C_TYPE_STRING && !is_utf8(&value))
@@ -106,7 +108,7 @@ static int check_message(const ProtobufCMessageDescriptor *type, struct wire_inp
 		if (f->type == PROTOBUF_C_TYPE_MESSAGE) {
 			r = check_message(f->descriptor, value, e);
 			if (r < 0)
-				return r;
+				return *in.left == SIZE_MAX ? err_ctx(e, "%s", f->name) : r;
 		}
 	}
 	return 0;

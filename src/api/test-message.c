@@ -126,7 +126,15 @@ static void too_many_fields(void **state)
 		buf_add(&bytes, "\x1a\0", 2);
 	assert_true(message_decode(&runtime__v1__pod_sandbox_filter__descriptor, &bytes,
 				   MESSAGE_REQUEST_MAX, &message, &e) < 0);
-	assert_string_equal(e.msg, "runtime.v1.PodSandboxFilter: too many fields");
+	assert_string_equal(e.msg, "runtime.v1.PodSandboxFilter.label_selector: too many fields");
+	buf_done(&bytes);
+	bytes = (struct buf){ 0 };
+	buf_add(&bytes, "\x0a\4\x1a\2\x0a\0", 6); /* a filter with an entry with a key */
+	assert_true(message_decode(&runtime__v1__list_pod_sandbox_request__descriptor, &bytes, 2,
+				   &message, &e) < 0);
+	assert_string_equal(e.msg,
+			    "filter: label_selector: "
+			    "runtime.v1.PodSandboxFilter.LabelSelectorEntry.key: too many fields");
 }
 
 int main(void)

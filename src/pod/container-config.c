@@ -325,6 +325,8 @@ static int set_limits(struct oci_spec *s, const struct container *c, struct hw_e
 	r = spec_limits_init(&limits, &c->spec->resources, c->pods->options.host, e);
 	if (r < 0)
 		return err_ctx(e, "linux.resources");
+	if (limits.cpu_quota < 0) /* as in a new cgroup; crun 1.8 cannot write it on v1 */
+		limits.cpu_quota = 0;
 	s->limits = limits;
 	s->limits.device_rules = rules;
 	return 0;

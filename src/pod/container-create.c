@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -135,11 +136,18 @@ static int find_stop_signal(const struct container_spec *spec, const struct imag
 	return of_image > 0 ? of_image : SIGTERM;
 }
 
-static char *log_of(const struct pod_spec *pod, const struct container_spec *spec)
+static int set_log(struct container *c, struct hw_err *e)
 {
-	if (str_empty(pod->log_directory) || str_empty(spec->log_path))
-		return NULL;
-	return str_printf("%s/%s", pod->log_directory, spec->log_path);
+	const char *dir = c->pod->spec->log_directory, *file = c->spec->log_path;
+
+	if (str_empty(dir) || str_empty(file))
+		return 0;
+	if (strlen(dir) + 1 + strlen(file) >= PATH_MAX)
+		return err_text(e, -EINVAL,
+				"log_path: more than %d bytes with log_directory of the pod",
+				PATH_MAX - 1);
+	c->log = str_printf("%s/%s", dir, file);
+	return 0;
 }
 
 static bool finish_create(struct container_status *status, void *ctx)
@@ -185,7 +193,9 @@ static int create(struct container *c, struct hw_err *e)
 		r = container_find_image(c, &image, e);
 	if (r == 0) {
 		c->stop_signal = find_stop_signal(c->spec, image);
-		c->log = log_of(c->pod->spec, c->spec);
+		r = set_log(c, e);
+	}
+	if (r == 0) {
 		r = container_state_insert(c, e);
 		stored = r == 0;
 	}

@@ -3,6 +3,8 @@
  * pod/container-exec.c - commands in running containers; their logs and limits
  */
 #include <errno.h>
+#include <limits.h>
+#include <string.h>
 
 #include "base/str.h"
 #include "oci/oom-score.h"
@@ -44,6 +46,8 @@ int containers_exec(struct pods *p, const char *id, const struct hw_strings *arg
 
 	if (args->n == 0)
 		return err_text(e, -EINVAL, "cmd is missing");
+	if (!*args->v[0] || strlen(args->v[0]) >= PATH_MAX)
+		return err_text(e, -EINVAL, "cmd[0]: expected 1 to %d bytes", PATH_MAX - 1);
 	r = find_running(p, id, &c, e);
 	if (r < 0)
 		return r;

@@ -37,7 +37,8 @@ def test_names():
 
 def names_field(text, path):
     """Whether an error names a field, or a message that contains it. Errors of mounts and devices name the path."""
-    parts = set(path.split(".")) - {"linux", "security_context", "config"}
+    parts = set(path.split("."))
+    parts = parts - {"linux", "security_context", "config"} or parts
     return bool(parts & set(re.findall(r"\w+", text)) or parts & {"mounts", "devices"} and
                 re.search(r"\b(mount|device) ", text))
 

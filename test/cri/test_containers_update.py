@@ -76,6 +76,22 @@ def test_every_kind_of_limit_changes(limited):
     assert {name: getattr(found, name) for name in changes} == changes
 
 
+def test_the_cpu_quota_and_the_memory_limit_are_removed_by_minus_one(limited):
+    d, container = limited
+    update(d, container, cpu_quota=-1, memory_limit_in_bytes=-1, memory_swap_limit_in_bytes=-1)
+    assert limits_reported(d, container) == (-1, -1)
+    main = d.main(container)
+    if V2:
+        assert cgroup_value(main, "cpu", "cpu.max") == "max 100000"
+        assert cgroup_value(main, "memory", "memory.max") == "max"
+    else:
+        assert limits_in_force(d, container)[0] == -1 and limits_in_force(d, container)[1] > 1 << 60
+    update(d, container, cpu_quota=25000, memory_limit_in_bytes=96 * MIB, memory_swap_limit_in_bytes=96 * MIB)
+    assert_limits(d, container, 25000, 96 * MIB)
+    unlimited = d.cri.create(d.cri.pod("b"), resources={"cpu_quota": -1, "memory_limit_in_bytes": -1})
+    assert d.cri.container(unlimited).resources.linux.cpu_quota == -1
+
+
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
 def test_changed_limits_outlive_the_daemon(limited, how):
     d, container = limited

@@ -148,7 +148,7 @@ def test_an_invalid_template_or_cidr_is_refused(make):
     d.command += ["--cni-conf-template", d.dir / "template"]
     d.start()
     status, text = d.call("UpdateRuntimeConfig", cidr("10.7.0.0"))
-    assert status == 1 and text.startswith('INVALID_ARGUMENT pod CIDR "10.7.0.0": ')
+    assert status == 1 and text.startswith('INVALID_ARGUMENT pod_cidr "10.7.0.0": ')
     status, text = d.call("UpdateRuntimeConfig", cidr("10.7.0.0/24"))
     assert (status, text) == (1, "INVALID_ARGUMENT render the network template: %s: line 1: "
                               "{{.Nothing}}: unknown value" % (d.dir / "template"))

@@ -22,7 +22,8 @@ struct credentials_given {
 };
 
 /* @ref is the image to pull. *ret_credentials is empty if no credentials apply; the caller frees
- * it with credentials_done(). Return: 0, or -EINVAL if auth is malformed */
+ * it with credentials_done(). Return: 0, or -EINVAL if auth is malformed or a
+ * field is too long */
 int credentials_choose(const struct credentials_given *given, const struct reference *ref,
 		       struct credentials *ret_credentials, struct hw_err *e);
 

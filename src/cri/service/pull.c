@@ -108,8 +108,10 @@ int serve_pull_image(const void *ctx, struct rpc_call *call, const ProtobufCMess
 			.registry_token = received->auth->registry_token,
 		};
 	r = run_pull(s, call, &given, &request, &result, e);
+	if (r < 0)
+		return r;
 	response.image_ref = result.id;
-	return r < 0 ? r : api_send(call, &response.base, e);
+	return api_send(call, &response.base, e);
 }
 
 /* ---- progress ----------------------------------------------------------------------- */

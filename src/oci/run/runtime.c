@@ -137,7 +137,8 @@ int runtime_update(const struct runtime *rt, const char *id, const struct oci_li
 
 	int r;
 
-	r = call(rt, WORDS("update", "--resources", "/dev/stdin", id), json, deadline, NULL, e);
+	r = call(rt, WORDS("update", "--resources", "/proc/self/fd/0", id), json, deadline, NULL,
+		 e);
 	return r == -EIO ? err_replace(e, -EIO, runtime_error_code(e->msg)) : r;
 }
 

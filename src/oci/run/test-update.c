@@ -126,6 +126,31 @@ static void limits_that_cannot_be_stored_change_back(void **state)
 	assert_string_equal(after, before);
 }
 
+static void a_quota_is_removed(void **state)
+{
+	struct oci_limits limits = { .cpu_quota = 50000, .cpu_period = 100000 };
+	struct run_fixture *f = *state;
+	autofree char *before = NULL, *after = NULL, *failed = NULL;
+	struct hw_err e;
+
+	create_container();
+	before = read_limits(f->fs);
+	assert_ok(update_limits(&test_runtime, f->fs, RUN_CGROUP, BOX, &limits, SOON, store, NULL,
+				&e),
+		  &e);
+	limits.cpu_quota = -1;
+	assert_int_equal(update_limits(&test_runtime, f->fs, RUN_CGROUP, BOX, &limits, SOON, store,
+				       (void *)"no room", &e),
+			 -ENOSPC);
+	failed = read_limits(f->fs);
+	assert_non_null(strstr(failed, "50000"));
+	assert_ok(update_limits(&test_runtime, f->fs, RUN_CGROUP, BOX, &limits, SOON, store, NULL,
+				&e),
+		  &e);
+	after = read_limits(f->fs);
+	assert_string_equal(after, before);
+}
+
 /* Memory must not exceed memory and swap, so the order of the two depends on the direction. */
 static void dependent_limits_are_restored(void **state)
 {
@@ -170,6 +195,7 @@ int main(void)
 			 a_refused_limit_changes_nothing),
 		RUN_TEST("update: limits that cannot be stored change back",
 			 limits_that_cannot_be_stored_change_back),
+		RUN_TEST("update: a CPU quota is removed", a_quota_is_removed),
 		RUN_TEST("update: limits that depend on each other are restored in their order",
 			 dependent_limits_are_restored),
 	};

@@ -117,6 +117,26 @@ static int restore(const struct snapshot *s, struct hw_err *e)
 	return r;
 }
 
+/* crun 1.8 cannot write -1 for "no limit" to the file of v1. */
+static int update(const struct runtime *rt, const struct cgroup_fs *fs, const char *cgroup,
+		  const char *id, const struct oci_limits *limits, int64_t deadline,
+		  struct hw_err *e)
+{
+	const struct cgroup_hierarchy *cpu = cgroup_find_hierarchy(fs, "cpu");
+	bool remove_quota = limits->cpu_quota < 0 && cpu && !cpu->v2;
+	struct oci_limits others = *limits;
+	autofree char *path = NULL;
+	int r;
+
+	if (remove_quota)
+		others.cpu_quota = 0;
+	r = runtime_update(rt, id, &others, deadline, e);
+	if (r < 0 || !remove_quota)
+		return r;
+	path = str_printf("%s%s/cpu.cfs_quota_us", cpu->dir, cgroup);
+	return file_write_value(AT_FDCWD, path, "-1", e);
+}
+
 int update_limits(const struct runtime *rt, const struct cgroup_fs *fs, const char *cgroup,
 		  const char *id, const struct oci_limits *limits, int64_t deadline,
 		  int (*commit)(void *ctx, struct hw_err *e), void *ctx, struct hw_err *e)
@@ -128,7 +148,7 @@ int update_limits(const struct runtime *rt, const struct cgroup_fs *fs, const ch
 	r = take_snapshot(&before, fs, cgroup, limits, e);
 	if (r < 0)
 		return r;
-	r = runtime_update(rt, id, limits, deadline, e);
+	r = update(rt, fs, cgroup, id, limits, deadline, e);
 	if (r == 0)
 		r = commit(ctx, e);
 	if (r < 0 && restore(&before, &undo) < 0)

@@ -36,15 +36,14 @@ static int parse_cidrs(const char *text, struct hw_strings *ret_ranges, struct h
 	struct hw_prefix prefix;
 
 	if (strlen(text) > TEXT_MAX)
-		return err_text(e, -EINVAL, "pod CIDR is too long: want at most %d bytes",
-				TEXT_MAX);
+		return err_text(e, -EINVAL, "pod_cidr: more than %d bytes", TEXT_MAX);
 	if (*text)
 		strings_split(text, ',', &list);
 	if (list.n > CIDRS_MAX)
-		return err_text(e, -EINVAL, "too many pod CIDRs: want at most %d", CIDRS_MAX);
+		return err_text(e, -EINVAL, "pod_cidr: more than %d CIDRs", CIDRS_MAX);
 	for (size_t i = 0; i < list.n; i++)
 		if (hw_prefix_parse(list.v[i], &prefix, e) < 0)
-			return err_ctx(e, "pod CIDR \"%.100s\"", text);
+			return err_ctx(e, "pod_cidr \"%.100s\"", text);
 	*ret_ranges = list;
 	list = (struct hw_strings){ 0 };
 	return 0;

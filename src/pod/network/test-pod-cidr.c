@@ -91,7 +91,7 @@ static void test_malformed(void **state)
 	struct hw_err e;
 
 	assert_int_equal(pod_cidr_set(&t->cidr, "10.1.0.0", t->template, &no_network, &e), -EINVAL);
-	assert_true(str_starts(e.msg, "pod CIDR \"10.1.0.0\": "));
+	assert_true(str_starts(e.msg, "pod_cidr \"10.1.0.0\": "));
 	assert_int_equal(pod_cidr_set(&t->cidr, "10.1.0.0/24,", t->template, &no_network, &e),
 			 -EINVAL);
 	assert_int_equal(pod_cidr_restore(&t->cidr, t->template, &no_network, &e), 0);

@@ -5,6 +5,7 @@
 #include "pod/spec/container-spec.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 
 #include "base/json/value.h"
@@ -208,12 +209,18 @@ static int check_spec(const struct container_spec *spec, struct hw_err *e)
 {
 	const struct container_mount *mounts = spec->mounts.v;
 	const struct container_security *s = &spec->security;
+	const struct hw_strings *programs[] = { &spec->command, &spec->args };
+	static const char *const names[] = { "command", "args" };
 	int r;
 
 	if (str_empty(spec->name))
 		return err_text(e, -EINVAL, "config.metadata.name is missing");
 	if (str_empty(spec->image))
 		return err_text(e, -EINVAL, "config.image.image is missing");
+	for (size_t i = 0; i < ARRAY_SIZE(programs); i++)
+		if (programs[i]->n > 0 && strlen(programs[i]->v[0]) >= PATH_MAX)
+			return err_text(e, -EINVAL, "%s[0]: more than %d bytes", names[i],
+					PATH_MAX - 1);
 	if (!str_empty(spec->working_dir) && spec->working_dir[0] != '/')
 		return err_text(e, -EINVAL, "working_dir: \"%.200s\" is not an absolute path",
 				spec->working_dir);
