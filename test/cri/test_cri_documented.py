@@ -18,7 +18,7 @@ from containers import FOREVER, IMAGE, POD, containers  # noqa: F401, a fixture
 
 import cri
 
-MESSAGES = ("LinuxContainerSecurityContext", "LinuxContainerResources", "LinuxSandboxSecurityContext")
+MESSAGES = ("ContainerConfig", "LinuxContainerSecurityContext", "LinuxContainerResources", "LinuxSandboxSecurityContext")
 REFUSED = ("INVALID_ARGUMENT", "FAILED_PRECONDITION", "NOT_FOUND")
 KINDS = {"applied", "accepted", "refused"}
 
