@@ -30,7 +30,7 @@ ENDLESS = {"GetContainerEvents"}
 HUGE = 1 << 20
 MANY = 20000
 GROWTH = 96 << 20  # of the memory of the daemon: a few requests at once, and what malloc keeps
-NOBODY = "0" * 64
+UNKNOWN = "0" * 64
 
 
 def fields_of(descriptor, ignored, steps=()):
@@ -156,7 +156,7 @@ CONTAINER = container_config(
 
 def requests_of(d, pod, container, image):
     """A valid request of each call, or one for an object that does not exist."""
-    pod_id, container_id = {"pod_sandbox_id": NOBODY}, {"container_id": NOBODY}
+    pod_id, container_id = {"pod_sandbox_id": UNKNOWN}, {"container_id": UNKNOWN}
     pods_filter = {"filter": {"id": "0", "state": {"state": 0}, **LABELS}}
     containers_filter = {"filter": {"id": "0", "state": {"state": 1}, "pod_sandbox_id": "0", **LABELS}}
     stats_filter = {"filter": {"id": "0", "pod_sandbox_id": "0", **LABELS}}
