@@ -14,7 +14,9 @@ import pytest
 pytest.importorskip("google.protobuf", reason="python3-protobuf is not installed")
 import cridocs
 from cridocs import leaves, rows_of
-from containers import FOREVER, IMAGE, POD, containers  # noqa: F401, a fixture
+from containers import FOREVER, IMAGE, NODE, POD, containers  # noqa: F401, a fixture
+from poddaemon import config
+from waiting import LONG
 
 import cri
 
@@ -69,35 +71,47 @@ def test_every_ignored_field_exists():
 
 # ---- no field is dropped -----------------------------------------------------------------------------
 
-def config_of(d, container):
-    info = json.loads(d.cri.call("ContainerStatus", container_id=container, verbose=True).info["info"])
-    return info["config"]
+def dropped(message, create):
+    """Gives each field of a message a value, and creates an object with it. Returns the fields that were neither refused by
+    name nor stored. create: calls a function with a new message, creates the object, returns what is stored of it."""
+    ignored = {row[0] for row in rows_of("Ignored fields")}
+    base, found = create(0, lambda config: None), []
+    for n, leaf in enumerate(leaves(cri.classes()[message].DESCRIPTOR), 1):
+        if leaf.owner in ignored or leaf.path == "metadata.name":
+            continue
+        try:
+            stored = create(n, leaf.set)
+        except grpc.RpcError as e:
+            if e.code().name not in REFUSED or not cridocs.names_field(e.details(), leaf.path):
+                found.append("%s: %s: %s" % (leaf.path, e.code().name, e.details()))
+            continue
+        if {**stored, "name": ""} == {**base, "name": ""}:
+            found.append(leaf.path)
+    assert n > 60
+    return found
 
 
 def test_each_field_of_a_container_is_refused_by_name_or_stored_or_known_to_be_ignored(containers):
     d = containers()
     pod = d.cri.pod(pid=POD)
-    ignored = {row[0] for row in rows_of("Ignored fields")}
-    plain = {"metadata": {"name": "plain"}, "image": {"image": IMAGE}, "command": FOREVER}
 
     def create(n, change):
-        request = d.cri.request("CreateContainer", pod_sandbox_id=pod, config=plain)
-        if change:
-            change(request.config)
-        request.config.metadata.name = request.config.metadata.name or "c%d" % n
-        return d.cri.method("CreateContainer")(request, timeout=60).container_id
-    base = config_of(d, create(0, None))
-    dropped, n = [], 0
-    for leaf in leaves(cri.classes()["ContainerConfig"].DESCRIPTOR):
-        n += 1
-        if leaf.owner in ignored or leaf.path == "metadata.name":
-            continue
-        try:
-            found = config_of(d, create(n, lambda config: (config.metadata.Clear(), leaf.set(config))))
-        except grpc.RpcError as e:
-            if e.code().name not in REFUSED or not cridocs.names_field(e.details(), leaf.path):
-                dropped.append("%s: %s: %s" % (leaf.path, e.code().name, e.details()))
-            continue
-        if {**found, "name": ""} == {**base, "name": ""}:
-            dropped.append(leaf.path)
-    assert n > 90 and not dropped, "\n".join(dropped)
+        request = d.cri.request("CreateContainer", pod_sandbox_id=pod, config={
+            "image": {"image": IMAGE}, "command": FOREVER, "metadata": {"name": "c%d" % n}})
+        change(request.config)
+        container = d.cri.method("CreateContainer")(request, timeout=LONG).container_id
+        return json.loads(d.cri.call("ContainerStatus", container_id=container, verbose=True).info["info"])["config"]
+    found = dropped("ContainerConfig", create)
+    assert not found, "\n".join(found)
+
+
+def test_each_field_of_a_pod_is_refused_by_name_or_stored(containers):
+    d = containers(load=False)
+
+    def create(n, change):
+        request = d.cri.request("RunPodSandbox", config=config("p%d" % n, pid=NODE, network=NODE, ipc=NODE))
+        request.config.metadata.uid = "the same"
+        change(request.config)
+        return d.cri.info(d.cri.method("RunPodSandbox")(request, timeout=LONG).pod_sandbox_id)["config"]
+    found = dropped("PodSandboxConfig", create)
+    assert not found, "\n".join(found)

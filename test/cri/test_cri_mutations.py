@@ -206,7 +206,7 @@ class Mutant:
         except grpc.RpcError as e:
             code, text = e.code().name, e.details()
             named = kind == "wire" or code != "INVALID_ARGUMENT" or cridocs.names_field(text, path)
-            if code not in AT_FAULT or not named or len(text) > 4096:
+            if code not in AT_FAULT or not named or len(text) > 4096 or not steps and code != "NOT_FOUND":
                 self.wrong.append("%s %s: %s: %s" % (kind, path, code, text[:300]))
         else:
             self.undo(answer)
