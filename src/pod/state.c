@@ -59,8 +59,7 @@ static const char *const migrations[] = {
 	") WITHOUT ROWID;",
 
 	/* oci_resources_fields: as they are now; NULL: as in the spec */
-	"ALTER TABLE pods ADD COLUMN resources TEXT;"
-	"ALTER TABLE pods ADD COLUMN overhead TEXT;",
+	"ALTER TABLE pods ADD COLUMN resources TEXT; ALTER TABLE pods ADD COLUMN overhead TEXT;",
 };
 
 static const struct db_options options = {
