@@ -88,6 +88,25 @@ static int set_oom_score(struct container *c, const char *cgroup, int64_t from, 
 	return from == to ? 0 : oom_score_set(c->pods->options.cgroups, cgroup, (int)to, e);
 }
 
+static char *journal_of(const struct container *c)
+{
+	autofree char *bundle = container_dir(c->pods, c->o.id);
+
+	return str_printf("%s/update", bundle);
+}
+
+int container_recover_limits(struct container *c, struct hw_err *e)
+{
+	autofree char *journal = journal_of(c), *cgroup = container_cgroup(c);
+	int r;
+
+	r = update_recover(journal, c->limits->text, e);
+	if (r == 1)
+		r = oom_score_set(c->pods->options.cgroups, cgroup,
+				  (int)c->limits->resources.oom_score_adj, e);
+	return r < 0 ? r : 0;
+}
+
 struct new_limits {
 	struct container *container;
 	const struct limits *limits;
@@ -106,7 +125,7 @@ static int update(struct container *c, const struct oci_resources *update, int64
 	enum container_state state = container_get_state(c);
 	AUTO(shared_unref) const struct limits *next = NULL;
 	AUTO(spec_limits_done) struct oci_limits limits = { 0 };
-	autofree char *cgroup = container_cgroup(c);
+	autofree char *cgroup = container_cgroup(c), *journal = journal_of(c);
 	int64_t old_score = c->limits->resources.oom_score_adj, score;
 	struct hw_err ignored;
 	struct runtime runtime;
@@ -126,8 +145,16 @@ static int update(struct container *c, const struct oci_resources *update, int64
 	if (r < 0)
 		return err_ctx(e, "linux");
 	container_runtime(c, &runtime);
-	r = update_limits(&runtime, c->pods->options.cgroups, cgroup, c->o.id, &limits, deadline,
-			  store_limits, &(struct new_limits){ c, next }, e);
+	r = update_limits(&(struct limits_update){ .runtime = &runtime,
+						   .fs = c->pods->options.cgroups,
+						   .cgroup = cgroup,
+						   .id = c->o.id,
+						   .limits = &limits,
+						   .text = next->text,
+						   .journal = journal,
+						   .commit = store_limits,
+						   .ctx = &(struct new_limits){ c, next } },
+			  deadline, e);
 	if (r < 0)
 		(void)set_oom_score(c, cgroup, score, old_score, &ignored);
 	return r;

@@ -107,6 +107,10 @@ int container_mount(struct container *c, struct hw_err *e);
 /* Unmounts the root file system and deletes what the container has written. Idempotent. */
 int container_unmount(struct pods *p, const char *id, struct hw_err *e);
 
+/* ---- container-exec.c --------------------------------------------------------------- */
+/* If an earlier process was killed while it changed the limits: they are as stored again. */
+int container_recover_limits(struct container *c, struct hw_err *e);
+
 /* ---- recover.c ---------------------------------------------------------------------- */
 /* Watches the monitor of a container that was created; if it has ended, reads the exit code. Return: 0; or a
  * negative errno if neither is possible now: then the status has not changed */

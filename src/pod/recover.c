@@ -61,6 +61,15 @@ static void thaw(struct container *c)
 			  NULL);
 }
 
+static void undo_update(struct container *c)
+{
+	struct hw_err e;
+
+	if (container_recover_limits(c, &e) < 0)
+		log_event(LOG_WARN, "limits of an interrupted update not restored", "container",
+			  c->o.id, "error", e.msg, NULL);
+}
+
 static int recover_container(struct container *c, struct hw_err *e)
 {
 	enum container_state state = container_get_state(c);
@@ -74,6 +83,7 @@ static int recover_container(struct container *c, struct hw_err *e)
 	if (state == CONTAINER_CREATED || state == CONTAINER_RUNNING) {
 		thaw(c);
 		end_commands(c);
+		undo_update(c);
 		r = container_adopt(c, e);
 		if (r < 0) /* finish.c tries again */
 			log_event(LOG_ERROR, "container cannot be watched", "container", c->o.id,

@@ -4,13 +4,18 @@ slowcrun.py - an OCI runtime whose commands wait, so that a test can interrupt a
 """
 import shutil
 
-# Runs crun. While the file of that name exists, a command of crun waits.
+# Runs crun. While the file of that name exists, a command of crun waits, or has finished its work but does not end.
 WRAPPER = """#!/bin/sh
 for word in "$@"; do
-	case $word in create|start|kill|delete|exec) break ;; esac
+	case $word in create|start|kill|delete|exec|update) break ;; esac
 done
 echo "$word" >>%(dir)s/commands
 while [ -e "%(dir)s/$word.wait" ]; do sleep 0.02; done  # the interval of a poll
+if [ -e "%(dir)s/$word.linger" ]; then
+	%(crun)s "$@"
+	while [ -e "%(dir)s/$word.linger" ]; do sleep 0.02; done  # the interval of a poll
+	exit
+fi
 exec %(crun)s "$@"
 """
 
@@ -27,8 +32,13 @@ class Crun:
     def delay(self, command):
         (self.dir / (command + ".wait")).touch()
 
+    def linger(self, command):
+        """The command does its work, but does not end."""
+        (self.dir / (command + ".linger")).touch()
+
     def go_on(self, command):
-        (self.dir / (command + ".wait")).unlink()
+        for how in ("wait", "linger"):
+            (self.dir / ("%s.%s" % (command, how))).unlink(missing_ok=True)
 
     def times(self, command):
         file = self.dir / "commands"

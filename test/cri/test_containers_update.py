@@ -11,6 +11,8 @@ pytest.importorskip("grpc", reason="python3-grpcio is not installed")
 pytest.importorskip("google.protobuf", reason="python3-protobuf is not installed")
 from containers import CREATED, IDLE, RUNNING, V2, cgroup_value, containers  # noqa: F401, a fixture
 from poddaemon import refused
+from slowcrun import Crun
+from waiting import wait_until
 
 MIB = 1 << 20
 FIRST = {"cpu_period": 100000, "cpu_quota": 50000, "memory_limit_in_bytes": 64 * MIB}
@@ -104,6 +106,27 @@ def test_changed_limits_outlive_the_daemon(limited, how):
         d.cri.start_container(container)
     assert d.cri.sh(container, "echo works") == "works\n"
     assert_limits(d, container, 25000, 96 * MIB)
+
+
+@pytest.mark.parametrize("start", [False, True])
+def test_an_update_that_a_kill_interrupts_is_undone_by_the_next_daemon(containers, tmp_path, start):
+    crun = Crun(tmp_path)
+    d = containers("--runtime-handler", "slow=%s" % crun.program)
+    container = d.cri.create(d.cri.pod(handler="slow"), resources={**FIRST, "oom_score_adj": 300})
+    if start:
+        d.cri.start_container(container)
+    crun.linger("update")
+    change = d.client().start("UpdateContainerResources", container_id=container, linux={
+        "cpu_quota": 25000, "memory_limit_in_bytes": 96 * MIB, "oom_score_adj": 600})
+    wait_until(lambda: limits_in_force(d, container) == (25000, 96 * MIB))
+    d.restart()
+    assert change.exception()
+    crun.go_on("update")
+    assert_limits(d, container, 50000, 64 * MIB)
+    assert pathlib.Path("/proc/%d/oom_score_adj" % d.main(container)).read_text() == "300\n"
+    update(d, container, memory_limit_in_bytes=80 * MIB)
+    d.restart()
+    assert_limits(d, container, 50000, 80 * MIB)
 
 
 @pytest.mark.parametrize("field,value,code,error", [

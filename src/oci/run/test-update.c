@@ -41,6 +41,23 @@ static int store(void *ctx, struct hw_err *e)
 	return ctx ? err_text(e, -ENOSPC, "%s", (const char *)ctx) : 0;
 }
 
+#define JOURNAL RUN_DIR "/journal"
+
+static int change(const struct run_fixture *f, const struct runtime *rt,
+		  const struct oci_limits *limits, const char *error, struct hw_err *e)
+{
+	return update_limits(&(struct limits_update){ .runtime = rt,
+						      .fs = f->fs,
+						      .cgroup = RUN_CGROUP,
+						      .id = BOX,
+						      .limits = limits,
+						      .text = "next",
+						      .journal = JOURNAL,
+						      .commit = store,
+						      .ctx = (void *)error },
+			     SOON, e);
+}
+
 /* Starts nothing: limits can be changed once the container is created. */
 static void create_container(void)
 {
@@ -67,9 +84,7 @@ static void all_limits_are_changed(void **state)
 	struct hw_err e;
 
 	create_container();
-	assert_ok(update_limits(&test_runtime, f->fs, RUN_CGROUP, BOX, &limits, SOON, store, NULL,
-				&e),
-		  &e);
+	assert_ok(change(f, &test_runtime, &limits, NULL, &e), &e);
 	values = read_limits(f->fs);
 	assert_non_null(strstr(values, "134217728"));
 	assert_non_null(strstr(values, "50000"));
@@ -99,9 +114,7 @@ static void a_refused_limit_changes_nothing(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		autofree char *after = NULL;
 
-		assert_int_equal(update_limits(&test_runtime, f->fs, RUN_CGROUP, BOX, &bad[i], SOON,
-					       store, NULL, &e),
-				 codes[i]);
+		assert_int_equal(change(f, &test_runtime, &bad[i], NULL, &e), codes[i]);
 		assert_non_null(strstr(e.msg, "crun update: "));
 		assert_null(strstr(e.msg, "and then"));
 		after = read_limits(f->fs);
@@ -118,12 +131,53 @@ static void limits_that_cannot_be_stored_change_back(void **state)
 
 	create_container();
 	before = read_limits(f->fs);
-	assert_int_equal(update_limits(&test_runtime, f->fs, RUN_CGROUP, BOX, &limits, SOON, store,
-				       (void *)"no room", &e),
-			 -ENOSPC);
+	assert_int_equal(change(f, &test_runtime, &limits, "no room", &e), -ENOSPC);
 	assert_string_equal(e.msg, "no room");
 	after = read_limits(f->fs);
 	assert_string_equal(after, before);
+}
+
+/* A kill is simulated by a copy of the journal. */
+static int keep_journal(void *ctx, struct hw_err *e)
+{
+	autofree char *text = read_text(JOURNAL);
+
+	(void)ctx;
+	return file_replace(AT_FDCWD, JOURNAL ".kept", text, strlen(text), 0600, 0, e);
+}
+
+static void an_interrupted_update_is_undone_unless_it_was_stored(void **state)
+{
+	const struct oci_limits limits = { .memory = 32 * MB, .swap = 32 * MB, .pids = 77 };
+	struct run_fixture *f = *state;
+	const struct limits_update u = { .runtime = &test_runtime,
+					 .fs = f->fs,
+					 .cgroup = RUN_CGROUP,
+					 .id = BOX,
+					 .limits = &limits,
+					 .text = "next",
+					 .journal = JOURNAL,
+					 .commit = keep_journal };
+	autofree char *before = NULL;
+	struct hw_err e;
+
+	create_container();
+	before = read_limits(f->fs);
+	assert_int_equal(update_recover(JOURNAL, "first", &e), 0);
+	for (int stored = 0; stored < 2; stored++) {
+		autofree char *after = NULL;
+
+		assert_ok(update_limits(&u, SOON, &e), &e);
+		assert_false(file_exists(JOURNAL));
+		assert_int_equal(rename(JOURNAL ".kept", JOURNAL), 0);
+		assert_int_equal(update_recover(JOURNAL, stored ? "next" : "first", &e), 1);
+		assert_false(file_exists(JOURNAL));
+		after = read_limits(f->fs);
+		assert_int_equal(str_equal(after, before), !stored);
+	}
+	assert_ok(file_replace(AT_FDCWD, JOURNAL, "{}", 2, 0600, 0, &e), &e);
+	assert_true(update_recover(JOURNAL, "first", &e) < 0);
+	assert_non_null(strstr(e.msg, JOURNAL));
 }
 
 static void a_quota_is_removed(void **state)
@@ -135,18 +189,12 @@ static void a_quota_is_removed(void **state)
 
 	create_container();
 	before = read_limits(f->fs);
-	assert_ok(update_limits(&test_runtime, f->fs, RUN_CGROUP, BOX, &limits, SOON, store, NULL,
-				&e),
-		  &e);
+	assert_ok(change(f, &test_runtime, &limits, NULL, &e), &e);
 	limits.cpu_quota = -1;
-	assert_int_equal(update_limits(&test_runtime, f->fs, RUN_CGROUP, BOX, &limits, SOON, store,
-				       (void *)"no room", &e),
-			 -ENOSPC);
+	assert_int_equal(change(f, &test_runtime, &limits, "no room", &e), -ENOSPC);
 	failed = read_limits(f->fs);
 	assert_non_null(strstr(failed, "50000"));
-	assert_ok(update_limits(&test_runtime, f->fs, RUN_CGROUP, BOX, &limits, SOON, store, NULL,
-				&e),
-		  &e);
+	assert_ok(change(f, &test_runtime, &limits, NULL, &e), &e);
 	after = read_limits(f->fs);
 	assert_string_equal(after, before);
 }
@@ -167,9 +215,7 @@ static void dependent_limits_are_restored(void **state)
 	if (f->fs->mode == CGROUP_V2)
 		skip();
 	create_container();
-	assert_ok(update_limits(&test_runtime, f->fs, RUN_CGROUP, BOX, &limits, SOON, store, NULL,
-				&e),
-		  &e);
+	assert_ok(change(f, &test_runtime, &limits, NULL, &e), &e);
 	before = read_limits(f->fs);
 	for (size_t i = 0; i < ARRAY_SIZE(scripts); i++) {
 		struct runtime rt = { .program = RUN_DIR "/fake", .root = RUN_DIR "/state" };
@@ -178,9 +224,7 @@ static void dependent_limits_are_restored(void **state)
 		text = str_printf("#!/bin/sh\ncd %s" RUN_CGROUP "\n%sexit 1\n",
 				  cgroup_find_hierarchy(f->fs, "memory")->dir, scripts[i]);
 		assert_ok(file_replace(AT_FDCWD, rt.program, text, strlen(text), 0755, 0, &e), &e);
-		assert_int_equal(
-			update_limits(&rt, f->fs, RUN_CGROUP, BOX, &limits, SOON, store, NULL, &e),
-			-EIO);
+		assert_int_equal(change(f, &rt, &limits, NULL, &e), -EIO);
 		assert_string_equal(e.msg, RUN_DIR "/fake update: exit status 1");
 		after = read_limits(f->fs);
 		assert_string_equal(after, before);
@@ -195,6 +239,8 @@ int main(void)
 			 a_refused_limit_changes_nothing),
 		RUN_TEST("update: limits that cannot be stored change back",
 			 limits_that_cannot_be_stored_change_back),
+		RUN_TEST("update: an interrupted update is undone, unless it was stored",
+			 an_interrupted_update_is_undone_unless_it_was_stored),
 		RUN_TEST("update: a CPU quota is removed", a_quota_is_removed),
 		RUN_TEST("update: limits that depend on each other are restored in their order",
 			 dependent_limits_are_restored),

@@ -5,19 +5,26 @@
  * How:   crun writes one file of the cgroup after the other and stops at the first error. So the
  *        files that an update may change are read before it, and written back if it fails. Some
  *        limits depend on each other (memory on memory and swap, quota on period): what cannot be
- *        written yet is tried again after the others.
+ *        written yet is tried again after the others. What was read is also in a file, the journal,
+ *        while limits change: after a kill, the next process writes it back.
  * Not:   with the systemd driver, the properties of the unit are not restored. systemd writes them
  *        only when the unit is changed again.
  */
 #include "oci/run/update.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
+#include <hawser/field.h>
+
+#include "base/mem.h"
 #include "base/os/file.h"
 #include "base/str.h"
 
-#define VALUE_MAX 4096
+#define VALUE_MAX   4096
+#define JOURNAL_MAX (4 << 20)
 
 static const struct {
 	const char *controller, *v1, *v2; /* "": no such file */
@@ -34,13 +41,20 @@ static const struct {
 
 /* Paths of files, and what they contain. */
 struct snapshot {
+	char *next; /* what the limits will be: limits_update.text */
 	struct hw_strings paths, values;
+};
+
+static const struct hw_field snapshot_fields[] = {
+	{ "next", HW_STRING, HW_AT(struct snapshot, next), .flags = HW_REQUIRED },
+	{ "paths", HW_STRINGS, HW_AT(struct snapshot, paths) },
+	{ "values", HW_STRINGS, HW_AT(struct snapshot, values) },
+	{ 0 },
 };
 
 static void snapshot_done(struct snapshot *s)
 {
-	hw_strings_free(&s->paths);
-	hw_strings_free(&s->values);
+	hw_field_clear(snapshot_fields, s);
 }
 AUTO_VALUE_DEFINE(snapshot_done, struct snapshot);
 
@@ -117,41 +131,83 @@ static int restore(const struct snapshot *s, struct hw_err *e)
 	return r;
 }
 
-/* crun 1.8 cannot write -1 for "no limit" to the file of v1. */
-static int update(const struct runtime *rt, const struct cgroup_fs *fs, const char *cgroup,
-		  const char *id, const struct oci_limits *limits, int64_t deadline,
-		  struct hw_err *e)
+/* ---- the journal ----------------------------------------------------------------------- */
+
+static int write_journal(const char *path, const struct snapshot *s, struct hw_err *e)
 {
-	const struct cgroup_hierarchy *cpu = cgroup_find_hierarchy(fs, "cpu");
-	bool remove_quota = limits->cpu_quota < 0 && cpu && !cpu->v2;
-	struct oci_limits others = *limits;
+	autofree char *text = hw_field_encode(snapshot_fields, s, 0);
+
+	return file_replace(AT_FDCWD, path, text, strlen(text), 0600, 0, e);
+}
+
+/* Return: 1; 0 if there is no journal; or a negative errno */
+static int read_journal(const char *path, struct snapshot *ret, struct hw_err *e)
+{
+	AUTO(buf_done) struct buf text = { 0 };
+	int r;
+
+	r = file_read_if_exists(AT_FDCWD, path, JOURNAL_MAX, &text, e);
+	if (r <= 0)
+		return r;
+	r = hw_field_decode(snapshot_fields, str_or(text.data, ""), text.len, ret, e);
+	if (r == 0 && ret->paths.n != ret->values.n)
+		r = err_text(e, -EBADMSG, "a path without a value");
+	return r < 0 ? err_ctx(e, "%s", path) : 1;
+}
+
+int update_recover(const char *journal, const char *text, struct hw_err *e)
+{
+	AUTO(snapshot_done) struct snapshot before = { 0 };
+	int r;
+
+	r = read_journal(journal, &before, e);
+	if (r <= 0)
+		return r;
+	if (!str_equal(before.next, text)) {
+		r = restore(&before, e);
+		if (r < 0 && r != -ENOENT) /* the cgroup of a container that has ended */
+			return r;
+	}
+	unlink(journal); /* if it stays, it has no effect: the limits are as it says */
+	return 1;
+}
+
+/* ---- update ---------------------------------------------------------------------------- */
+
+/* crun 1.8 cannot write -1 for "no limit" to the file of v1. */
+static int apply(const struct limits_update *u, int64_t deadline, struct hw_err *e)
+{
+	const struct cgroup_hierarchy *cpu = cgroup_find_hierarchy(u->fs, "cpu");
+	bool remove_quota = u->limits->cpu_quota < 0 && cpu && !cpu->v2;
+	struct oci_limits others = *u->limits;
 	autofree char *path = NULL;
 	int r;
 
 	if (remove_quota)
 		others.cpu_quota = 0;
-	r = runtime_update(rt, id, &others, deadline, e);
+	r = runtime_update(u->runtime, u->id, &others, deadline, e);
 	if (r < 0 || !remove_quota)
 		return r;
-	path = str_printf("%s%s/cpu.cfs_quota_us", cpu->dir, cgroup);
+	path = str_printf("%s%s/cpu.cfs_quota_us", cpu->dir, u->cgroup);
 	return file_write_value(AT_FDCWD, path, "-1", e);
 }
 
-int update_limits(const struct runtime *rt, const struct cgroup_fs *fs, const char *cgroup,
-		  const char *id, const struct oci_limits *limits, int64_t deadline,
-		  int (*commit)(void *ctx, struct hw_err *e), void *ctx, struct hw_err *e)
+int update_limits(const struct limits_update *u, int64_t deadline, struct hw_err *e)
 {
-	AUTO(snapshot_done) struct snapshot before = { 0 };
+	AUTO(snapshot_done) struct snapshot before = { .next = str_copy(u->text) };
 	struct hw_err undo;
 	int r;
 
-	r = take_snapshot(&before, fs, cgroup, limits, e);
+	r = take_snapshot(&before, u->fs, u->cgroup, u->limits, e);
+	if (r == 0)
+		r = write_journal(u->journal, &before, e);
 	if (r < 0)
 		return r;
-	r = update(rt, fs, cgroup, id, limits, deadline, e);
+	r = apply(u, deadline, e);
 	if (r == 0)
-		r = commit(ctx, e);
+		r = u->commit(u->ctx, e);
 	if (r < 0 && restore(&before, &undo) < 0)
 		return err_text(e, r, "%.900s; and then: %.900s", e->msg, undo.msg);
+	unlink(u->journal);
 	return r;
 }
