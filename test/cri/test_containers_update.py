@@ -119,9 +119,10 @@ def test_an_update_that_a_kill_interrupts_is_undone_by_the_next_daemon(container
     change = d.client().start("UpdateContainerResources", container_id=container, linux={
         "cpu_quota": 25000, "memory_limit_in_bytes": 96 * MIB, "oom_score_adj": 600})
     wait_until(lambda: limits_in_force(d, container) == (25000, 96 * MIB))
-    d.restart()
+    d.kill()
+    crun.go_on("update")  # the next daemon waits until it has ended
+    d.start()
     assert change.exception()
-    crun.go_on("update")
     assert_limits(d, container, 50000, 64 * MIB)
     assert pathlib.Path("/proc/%d/oom_score_adj" % d.main(container)).read_text() == "300\n"
     update(d, container, memory_limit_in_bytes=80 * MIB)

@@ -40,6 +40,8 @@
 #define MFD_NOEXEC_SEAL 0x0008U /* since Linux 6.3 */
 #endif
 
+#define FD_MIN (CHILD_FD_MIN + 1) /* one descriptor may be kept */
+
 struct output_pipe {
 	const char *name;
 	int read_fd, write_fd;
@@ -52,7 +54,7 @@ struct proc_run {
 	const struct proc *p;
 	const char *argv[2];
 	size_t max;
-	int input_fd;
+	int input_fd, lock_fd;
 	struct output_pipe output, errors;
 	struct child_start start;
 	struct child *child;
@@ -68,6 +70,7 @@ static void output_done(struct output_pipe *out)
 static void run_done(struct proc_run *run)
 {
 	mem_close_fd(&run->input_fd);
+	mem_close_fd(&run->lock_fd);
 	output_done(&run->output);
 	output_done(&run->errors);
 }
@@ -79,9 +82,9 @@ static int move_above_stdio(int *fd)
 {
 	int up;
 
-	if (*fd < 0 || *fd >= CHILD_FD_MIN)
+	if (*fd < 0 || *fd >= FD_MIN)
 		return *fd;
-	up = fcntl(*fd, F_DUPFD_CLOEXEC, CHILD_FD_MIN);
+	up = fcntl(*fd, F_DUPFD_CLOEXEC, FD_MIN);
 	mem_close_fd(fd);
 	*fd = up;
 	return up;
@@ -205,6 +208,11 @@ static int start_program(struct proc_run *run, struct hw_err *e)
 		r = output_open(&run->errors, p, e);
 	if (r < 0)
 		return r;
+	if (p->lock) {
+		run->lock_fd = fcntl(p->lock, F_DUPFD_CLOEXEC, FD_MIN);
+		if (run->lock_fd < 0)
+			return err_set(e, -errno, "copy a descriptor for %s", p->path);
+	}
 	run->start = (struct child_start){
 		.path = p->path,
 		.argv = p->argv ? p->argv : run->argv,
@@ -212,6 +220,8 @@ static int start_program(struct proc_run *run, struct hw_err *e)
 		.in = run->input_fd,
 		.out = run->output.write_fd,
 		.err = p->stderr_through ? STDERR_FILENO : run->errors.write_fd,
+		.keep = &run->lock_fd,
+		.n_keep = p->lock != 0,
 		.stay = p->stay,
 		.oom_score = p->oom_score,
 	};
@@ -237,6 +247,7 @@ int proc_run(const struct proc *p, struct proc_result *ret, struct hw_err *e)
 		.argv = { p->path, NULL },
 		.max = p->output_max ? p->output_max : PROC_OUTPUT_MAX,
 		.input_fd = -1,
+		.lock_fd = -1,
 		.output = { .name = "standard output", .read_fd = -1, .write_fd = -1 },
 		.errors = { .name = "standard error", .read_fd = -1, .write_fd = -1 },
 	};

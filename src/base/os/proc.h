@@ -7,7 +7,7 @@
  * Rules: does not disturb the calling program: waits only for its own child, gets
  *        the correct status even if the calling program ignores SIGCHLD or loops on
  *        waitpid(-1), and changes no signal disposition. The program inherits no
- *        descriptor of the calling program.
+ *        descriptor of the calling program but .lock.
  *        The program leads a new process group, unless .stay is set. At the
  *        deadline, on cancel or after too much output (unless .drop_excess is set),
  *        that group is killed; with
@@ -42,6 +42,7 @@ struct proc {
 	int64_t deadline;    /* a deadline of base/time.h, or TIME_NEVER */
 	/* As in struct child_start; NULL: ours. */
 	const int *oom_score;
+	int lock; /* the program inherits this descriptor, and holds its flock() until it ends; 0: none */
 	/* If set, called where the program would be killed: it must make the program end. If that takes
 	 * longer than PROC_STOP_MS, the program is killed. */
 	void (*stop)(void *ctx, const struct child *program);

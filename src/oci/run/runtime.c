@@ -68,8 +68,8 @@ int runtime_error_code(const char *text)
 }
 
 /* Runs the program with these words as arguments. Return: 0 if it succeeds; -EIO if it fails */
-static int call(const struct runtime *rt, const char *const *words, const char *input,
-		int64_t deadline, struct proc_result *ret, struct hw_err *e)
+static int call_locked(const struct runtime *rt, const char *const *words, const char *input,
+		       int lock, int64_t deadline, struct proc_result *ret, struct hw_err *e)
 {
 	AUTO(hw_strings_free) struct hw_strings argv = { 0 };
 	AUTO(proc_result_done) struct proc_result result = { 0 };
@@ -82,6 +82,7 @@ static int call(const struct runtime *rt, const char *const *words, const char *
 		.output_max = OUTPUT_MAX,
 		.cancel_fd = -1,
 		.deadline = deadline,
+		.lock = lock,
 	};
 	char status[64];
 	int r;
@@ -109,6 +110,12 @@ static int call(const struct runtime *rt, const char *const *words, const char *
 	return 0;
 }
 
+static int call(const struct runtime *rt, const char *const *words, int64_t deadline,
+		struct proc_result *ret, struct hw_err *e)
+{
+	return call_locked(rt, words, NULL, 0, deadline, ret, e);
+}
+
 #define WORDS(...)                                                                                 \
 	(const char *const[])                                                                      \
 	{                                                                                          \
@@ -117,28 +124,28 @@ static int call(const struct runtime *rt, const char *const *words, const char *
 
 int runtime_start(const struct runtime *rt, const char *id, int64_t deadline, struct hw_err *e)
 {
-	return call(rt, WORDS("start", id), NULL, deadline, NULL, e);
+	return call(rt, WORDS("start", id), deadline, NULL, e);
 }
 
 int runtime_pause(const struct runtime *rt, const char *id, int64_t deadline, struct hw_err *e)
 {
-	return call(rt, WORDS("pause", id), NULL, deadline, NULL, e);
+	return call(rt, WORDS("pause", id), deadline, NULL, e);
 }
 
 int runtime_resume(const struct runtime *rt, const char *id, int64_t deadline, struct hw_err *e)
 {
-	return call(rt, WORDS("resume", id), NULL, deadline, NULL, e);
+	return call(rt, WORDS("resume", id), deadline, NULL, e);
 }
 
 int runtime_update(const struct runtime *rt, const char *id, const struct oci_limits *limits,
-		   int64_t deadline, struct hw_err *e)
+		   int lock, int64_t deadline, struct hw_err *e)
 {
 	autofree char *json = hw_field_encode(spec_limits_fields, limits, 0);
 
 	int r;
 
-	r = call(rt, WORDS("update", "--resources", "/proc/self/fd/0", id), json, deadline, NULL,
-		 e);
+	r = call_locked(rt, WORDS("update", "--resources", "/proc/self/fd/0", id), json, lock,
+			deadline, NULL, e);
 	return r == -EIO ? err_replace(e, -EIO, runtime_error_code(e->msg)) : r;
 }
 
@@ -203,7 +210,7 @@ int runtime_get_state(const struct runtime *rt, const char *id, int64_t deadline
 	AUTO(proc_result_done) struct proc_result result = { 0 };
 	int r;
 
-	r = call(rt, WORDS("state", id), NULL, deadline, &result, e);
+	r = call(rt, WORDS("state", id), deadline, &result, e);
 	if (r == -EIO && !has_directory(rt, id))
 		return 0;
 	if (r < 0)
@@ -236,8 +243,8 @@ int runtime_kill(const struct runtime *rt, const char *id, int signal, bool all,
 	int r;
 
 	snprintf(number, sizeof(number), "%d", signal);
-	r = call(rt, all ? WORDS("kill", "--all", id, number) : WORDS("kill", id, number), NULL,
-		 deadline, NULL, e);
+	r = call(rt, all ? WORDS("kill", "--all", id, number) : WORDS("kill", id, number), deadline,
+		 NULL, e);
 	return r == -EIO && is_over(rt, id, deadline) ? 1 : r;
 }
 
@@ -245,6 +252,6 @@ int runtime_delete(const struct runtime *rt, const char *id, int64_t deadline, s
 {
 	int r;
 
-	r = call(rt, WORDS("delete", "--force", id), NULL, deadline, NULL, e);
+	r = call(rt, WORDS("delete", "--force", id), deadline, NULL, e);
 	return r == -EIO && !has_directory(rt, id) ? 0 : r;
 }

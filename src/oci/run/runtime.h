@@ -54,9 +54,9 @@ int runtime_get_state(const struct runtime *rt, const char *id, int64_t deadline
 		      struct runtime_state *ret_state, struct hw_err *e);
 
 /* Changes limits of a container that was created or runs. Some may be changed and others not if it fails:
- * update.h has all or nothing. Return: 0; as runtime_error_code(); or another negative errno */
+ * update.h has all or nothing. @lock: held until crun has ended; 0: none. Return: 0; as runtime_error_code(); or another negative errno */
 int runtime_update(const struct runtime *rt, const char *id, const struct oci_limits *limits,
-		   int64_t deadline, struct hw_err *e);
+		   int lock, int64_t deadline, struct hw_err *e);
 
 int runtime_pause(const struct runtime *rt, const char *id, int64_t deadline, struct hw_err *e);
 int runtime_resume(const struct runtime *rt, const char *id, int64_t deadline, struct hw_err *e);

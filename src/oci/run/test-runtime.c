@@ -96,13 +96,13 @@ static void limits_are_changed(void **state)
 	struct hw_err e;
 
 	create("sleep 1000");
-	assert_ok(runtime_update(&test_runtime, BOX, &limits, SOON, &e), &e);
+	assert_ok(runtime_update(&test_runtime, BOX, &limits, 0, SOON, &e), &e);
 	memory = str_printf("%s" RUN_CGROUP "/%s", cgroup_find_hierarchy(f->fs, "memory")->dir,
 			    f->fs->mode == CGROUP_V2 ? "memory.max" : "memory.limit_in_bytes");
 	text = read_text(memory);
 	assert_string_equal(text, "67108864\n");
 	limits.memory = 1; /* less than is in use */
-	assert_int_equal(runtime_update(&test_runtime, BOX, &limits, SOON, &e), -EBUSY);
+	assert_int_equal(runtime_update(&test_runtime, BOX, &limits, 0, SOON, &e), -EBUSY);
 	assert_non_null(strstr(e.msg, "crun update: "));
 }
 

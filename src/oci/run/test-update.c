@@ -180,6 +180,22 @@ static void an_interrupted_update_is_undone_unless_it_was_stored(void **state)
 	assert_non_null(strstr(e.msg, JOURNAL));
 }
 
+/* So the next process can wait for a crun that outlives this one. */
+static void crun_holds_a_lock_on_the_journal(void **state)
+{
+	static const char script[] = "#!/bin/sh\nreadlink /proc/$$/fd/3 >" RUN_DIR "/fd\n";
+	const struct runtime rt = { .program = RUN_DIR "/fake", .root = RUN_DIR "/state" };
+	const struct oci_limits limits = { .pids = 77 };
+	autofree char *text = NULL;
+	struct hw_err e;
+
+	create_container();
+	assert_ok(file_replace(AT_FDCWD, rt.program, script, strlen(script), 0755, 0, &e), &e);
+	assert_ok(change(*state, &rt, &limits, NULL, &e), &e);
+	text = read_text(RUN_DIR "/fd");
+	assert_string_equal(text, JOURNAL "\n");
+}
+
 static void a_quota_is_removed(void **state)
 {
 	struct oci_limits limits = { .cpu_quota = 50000, .cpu_period = 100000 };
@@ -241,6 +257,8 @@ int main(void)
 			 limits_that_cannot_be_stored_change_back),
 		RUN_TEST("update: an interrupted update is undone, unless it was stored",
 			 an_interrupted_update_is_undone_unless_it_was_stored),
+		RUN_TEST("update: crun holds a lock on the journal",
+			 crun_holds_a_lock_on_the_journal),
 		RUN_TEST("update: a CPU quota is removed", a_quota_is_removed),
 		RUN_TEST("update: limits that depend on each other are restored in their order",
 			 dependent_limits_are_restored),

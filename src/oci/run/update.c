@@ -6,7 +6,8 @@
  *        files that an update may change are read before it, and written back if it fails. Some
  *        limits depend on each other (memory on memory and swap, quota on period): what cannot be
  *        written yet is tried again after the others. What was read is also in a file, the journal,
- *        while limits change: after a kill, the next process writes it back.
+ *        while limits change: after a kill, the next process writes it back. crun has inherited a lock
+ *        on it, so that process first waits until crun has ended.
  * Not:   with the systemd driver, the properties of the unit are not restored. systemd writes them
  *        only when the unit is changed again.
  */
@@ -22,9 +23,11 @@
 #include "base/mem.h"
 #include "base/os/file.h"
 #include "base/str.h"
+#include "base/time.h"
 
 #define VALUE_MAX   4096
 #define JOURNAL_MAX (4 << 20)
+#define CRUN_MS	    5000 /* an update takes a few milliseconds */
 
 static const struct {
 	const char *controller, *v1, *v2; /* "": no such file */
@@ -158,10 +161,14 @@ static int read_journal(const char *path, struct snapshot *ret, struct hw_err *e
 int update_recover(const char *journal, const char *text, struct hw_err *e)
 {
 	AUTO(snapshot_done) struct snapshot before = { 0 };
+	autoclose int lock = -1;
 	int r;
 
 	r = read_journal(journal, &before, e);
 	if (r <= 0)
+		return r;
+	r = file_lock(AT_FDCWD, journal, true, time_deadline(CRUN_MS), &lock, e);
+	if (r < 0)
 		return r;
 	if (!str_equal(before.next, text)) {
 		r = restore(&before, e);
@@ -175,7 +182,7 @@ int update_recover(const char *journal, const char *text, struct hw_err *e)
 /* ---- update ---------------------------------------------------------------------------- */
 
 /* crun 1.8 cannot write -1 for "no limit" to the file of v1. */
-static int apply(const struct limits_update *u, int64_t deadline, struct hw_err *e)
+static int apply(const struct limits_update *u, int lock, int64_t deadline, struct hw_err *e)
 {
 	const struct cgroup_hierarchy *cpu = cgroup_find_hierarchy(u->fs, "cpu");
 	bool remove_quota = u->limits->cpu_quota < 0 && cpu && !cpu->v2;
@@ -185,7 +192,7 @@ static int apply(const struct limits_update *u, int64_t deadline, struct hw_err 
 
 	if (remove_quota)
 		others.cpu_quota = 0;
-	r = runtime_update(u->runtime, u->id, &others, deadline, e);
+	r = runtime_update(u->runtime, u->id, &others, lock, deadline, e);
 	if (r < 0 || !remove_quota)
 		return r;
 	path = str_printf("%s%s/cpu.cfs_quota_us", cpu->dir, u->cgroup);
@@ -195,15 +202,18 @@ static int apply(const struct limits_update *u, int64_t deadline, struct hw_err 
 int update_limits(const struct limits_update *u, int64_t deadline, struct hw_err *e)
 {
 	AUTO(snapshot_done) struct snapshot before = { .next = str_copy(u->text) };
+	autoclose int lock = -1;
 	struct hw_err undo;
 	int r;
 
 	r = take_snapshot(&before, u->fs, u->cgroup, u->limits, e);
 	if (r == 0)
 		r = write_journal(u->journal, &before, e);
+	if (r == 0)
+		r = file_lock(AT_FDCWD, u->journal, false, deadline, &lock, e);
 	if (r < 0)
 		return r;
-	r = apply(u, deadline, e);
+	r = apply(u, lock, deadline, e);
 	if (r == 0)
 		r = u->commit(u->ctx, e);
 	if (r < 0 && restore(&before, &undo) < 0)
