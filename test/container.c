@@ -9,6 +9,8 @@
  *	container DIR stop NAME GRACE
  *	container DIR remove NAME
  *	container DIR exec NAME WORD...  run a command and print its output
+ *	container DIR update NAME BYTES  change the memory limit
+ *	container DIR limits NAME        print the memory limit, and that of the kernel
  *	container DIR rmi IMAGE
  *	container DIR recover            wait until nothing is left of interrupted operations
  *	container DIR list               print a line for each container: name, state, exit code, process ID
@@ -16,10 +18,12 @@
  * See node.h for what all commands do. The image store is DIR/root, too.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/os/file.h"
 #include "base/str.h"
 #include "base/time.h"
 #include "image/store/store.h"
@@ -148,6 +152,42 @@ static int exec_in_container(struct node *n, char **args, struct hw_err *e)
 	return result.code == 0 ? 0 : err_text(e, -EIO, "exit code %d", result.code);
 }
 
+static int update_container(struct node *n, char **args, struct hw_err *e)
+{
+	struct oci_resources update = { 0 };
+	char id[OBJECT_ID];
+	long long bytes;
+	int r;
+
+	if (!str_to_int64(args[1], 1, INT64_MAX, &bytes))
+		return err_text(e, -EINVAL, "bytes \"%s\"", args[1]);
+	update.memory_limit = bytes;
+	r = need_container(n, args[0], id, e);
+	return r < 0 ? r : containers_update(n->pods, id, &update, soon(), e);
+}
+
+static int print_limits(struct node *n, char **args, struct hw_err *e)
+{
+	AUTO(shared_unref) const struct containers_view *view = containers_view(n->pods);
+	const struct cgroup_hierarchy *h = cgroup_find_hierarchy(n->cgroups, "memory");
+	AUTO(buf_done) struct buf text = { 0 };
+	const struct container_view *c;
+	autofree char *path = NULL;
+	char id[OBJECT_ID];
+	int r;
+
+	r = need_container(n, args[0], id, e);
+	if (r < 0)
+		return r;
+	c = containers_view_find(view, id);
+	path = str_printf("%s/hawser/%s/%s/%s", h->dir, c->pod, id,
+			  h->v2 ? "memory.max" : "memory.limit_in_bytes");
+	r = file_read(AT_FDCWD, path, 100, &text, e);
+	if (r == 0)
+		printf("%" PRId64 " %s", c->limits->resources.memory_limit, str_or(text.data, ""));
+	return r;
+}
+
 static bool is_settled(struct node *n)
 {
 	AUTO(shared_unref) const struct containers_view *view = containers_view(n->pods);
@@ -186,6 +226,7 @@ static const struct node_command commands[] = {
 	{ "pod", 0, create_pod },	   { "create", 2, create_container },
 	{ "start", 1, start_container },   { "stop", 2, stop_container },
 	{ "remove", 1, remove_container }, { "exec", 2, exec_in_container },
+	{ "update", 2, update_container }, { "limits", 1, print_limits },
 	{ "rmi", 1, remove_image },	   { "recover", 0, recover_containers },
 	{ "list", 0, list_containers },
 };
@@ -195,7 +236,8 @@ int main(int argc, char **argv)
 	static const struct node_program program = {
 		.name = "container",
 		.usage = "pod [pause] | create NAME IMAGE | start NAME | stop NAME GRACE | "
-			 "remove NAME | exec NAME WORD... | rmi IMAGE | recover | list",
+			 "remove NAME | exec NAME WORD... | update NAME BYTES | limits NAME | "
+			 "rmi IMAGE | recover | list",
 		.commands = commands,
 		.n_commands = ARRAY_SIZE(commands),
 		.containers = true,
