@@ -3,6 +3,7 @@
 test/cri/test_pods_concurrent.py - many clients at once: the same pods, their containers, lists, events and metrics
 """
 import random
+import socket
 import threading
 
 import pytest
@@ -11,7 +12,10 @@ grpc = pytest.importorskip("grpc", reason="python3-grpcio is not installed")
 pytest.importorskip("google.protobuf", reason="python3-protobuf is not installed")
 from containers import POD, containers  # noqa: F401, a fixture
 from poddaemon import in_threads, pods  # noqa: F401, a fixture
+from http2 import DATA, END_HEADERS, END_STREAM, HEADERS, PREFACE, SETTINGS, frame, request_headers
 from program import UnixHTTP, get
+from test_cri_slots import long_calls
+from waiting import wait_until
 
 CLIENTS = 8
 # What an operation may answer if another client stops or removes the same pod meanwhile
@@ -120,3 +124,17 @@ def test_clients_use_containers_of_pods_that_others_stop(containers, tmp_path):
     with Readers(d, str(tmp_path / "metrics")):
         in_threads(*[lambda n=n: work(n) for n in range(CLIENTS)])
     assert made
+
+
+def test_streams_that_are_not_read_delay_no_list(pods):
+    d = pods()
+    # the response has two messages, the first of which is larger than what the daemon keeps for a client
+    ids = [d.cri.run("p%d" % i, network=2, ipc=2, annotations={"a": "x" * 4096}) for i in range(201)]
+    streams = range(1, 17, 2)  # more than the daemon has threads for short calls
+    headers = request_headers("/runtime.v1.RuntimeService/StreamPodSandboxes")
+    with socket.socket(socket.AF_UNIX) as client:
+        client.connect(d.socket)
+        client.sendall(PREFACE + frame(SETTINGS, 0, 0, b"") + b"".join(
+            frame(HEADERS, END_HEADERS, n, headers) + frame(DATA, END_STREAM, n, bytes(5)) for n in streams))
+        wait_until(lambda: long_calls(d) == len(streams))
+        assert sorted(d.cri.ids()) == sorted(ids) and list(d.cri.call("ListContainers").containers) == []
