@@ -136,6 +136,7 @@ static int serve_status(const void *ctx, struct rpc_call *call, const ProtobufCM
 		response.n_info = ARRAY_SIZE(info_list);
 		response.info = info_list;
 	}
+	/* This runs on the loop. If a directory of PATH does not answer, no program can be started, either. */
 	missing = executables_missing();
 	if (!missing && s->handlers->v[0].message)
 		missing = str_copy(s->handlers->v[0].message);
@@ -196,7 +197,7 @@ const struct service_method runtime_methods[] = {
 	{ "Version", serve_version, RPC_INSTANT },
 	{ "Status", serve_status, RPC_INSTANT },
 	{ "RuntimeConfig", serve_runtime_config, RPC_INSTANT },
-	{ "UpdateRuntimeConfig", serve_update_runtime_config, 0 },
+	{ "UpdateRuntimeConfig", serve_update_runtime_config, RPC_LONG },
 	{ "RunPodSandbox", serve_run_pod_sandbox, RPC_LONG },
 	{ "StopPodSandbox", serve_stop_pod_sandbox, RPC_LONG },
 	{ "RemovePodSandbox", serve_remove_pod_sandbox, RPC_LONG },
