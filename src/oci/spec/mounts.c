@@ -96,7 +96,7 @@ static int set_propagation(struct oci_spec *s, const struct spec_mount *m, struc
 			   struct hw_err *e)
 {
 	bool both = m->propagation == SPEC_BOTH_WAYS;
-	unsigned flags;
+	unsigned flags = 0;
 	int r;
 
 	if (m->propagation == SPEC_PRIVATE) {
@@ -119,28 +119,32 @@ static int set_propagation(struct oci_spec *s, const struct spec_mount *m, struc
 
 /* ---- a mount of the request ---------------------------------------------------------------------- */
 
-/* Return: 0 with the path that is mounted, allocated */
-static int resolve_source(const char *host_path, char **ret_path, struct hw_err *e)
+/* Sets the source, unless it is set. @create: creates the directory if it does not exist; otherwise the source then
+ * stays unset */
+static int set_source(struct oci_spec *s, const struct spec_mount *m, bool create,
+		      struct oci_mount *ret, struct hw_err *e)
 {
 	struct stat st;
-	char *path;
 	int r;
 
-	if (str_empty(host_path) || *host_path != '/')
+	if (ret->source)
+		return 0;
+	if (str_empty(m->host_path) || *m->host_path != '/')
 		return err_text(e, -EINVAL, "host path \"%.200s\": not an absolute path",
-				str_or(host_path, ""));
-	if (stat(host_path, &st) < 0) {
+				str_or(m->host_path, ""));
+	if (stat(m->host_path, &st) < 0) {
 		if (errno != ENOENT)
-			return err_set(e, -errno, "stat %s", host_path);
-		r = file_mkdirs(AT_FDCWD, host_path, 0755, e);
+			return err_set(e, -errno, "stat %s", m->host_path);
+		if (!create)
+			return 0;
+		r = file_mkdirs(AT_FDCWD, m->host_path, 0755, e);
 		if (r < 0)
 			return r;
 	}
-	path = realpath(host_path, NULL);
-	if (!path)
-		return err_set(e, -errno, "resolve %s", host_path);
-	*ret_path = path;
-	return 0;
+	ret->source = realpath(m->host_path, NULL);
+	if (!ret->source)
+		return err_set(e, -errno, "resolve %s", m->host_path);
+	return set_propagation(s, m, ret, e);
 }
 
 static int set_readonly(const struct spec_mounts *all, const struct spec_mount *m,
@@ -212,8 +216,9 @@ static int set_mappings(const struct oci_spec *s, const struct spec_mounts *all,
 	return 0;
 }
 
+/* @create: as in set_source() */
 static int add_bind(struct oci_spec *s, const struct spec_mounts *all, const struct spec_mount *m,
-		    const char *destination, struct hw_err *e)
+		    const char *destination, bool create, struct hw_err *e)
 {
 	struct oci_mount *ret = spec_append(&s->mounts, sizeof(*ret));
 	int r;
@@ -226,10 +231,8 @@ static int add_bind(struct oci_spec *s, const struct spec_mounts *all, const str
 		r = set_options(m, ret, e);
 	if (r == 0)
 		r = set_mappings(s, all, m, ret, e);
-	if (r == 0) /* last, because it may create the directory */
-		r = resolve_source(m->host_path, &ret->source, e);
 	if (r == 0)
-		r = set_propagation(s, m, ret, e);
+		r = set_source(s, m, create, ret, e);
 	return r < 0 ? err_ctx(e, "mount %s", destination) : 0;
 }
 
@@ -317,6 +320,21 @@ static bool is_requested(const struct entries *requested, const char *path)
 	return false;
 }
 
+/* The mounts of the request are the last ones of the list. */
+static int create_sources(struct oci_spec *s, const struct spec_mounts *m,
+			  const struct entries *requested, struct hw_err *e)
+{
+	struct oci_mount *mounts = (struct oci_mount *)s->mounts.v + s->mounts.n - requested->n;
+	int r;
+
+	for (size_t i = 0; i < requested->n; i++) {
+		r = set_source(s, &m->requested[requested->v[i].index], true, &mounts[i], e);
+		if (r < 0)
+			return err_ctx(e, "mount %s", requested->v[i].path);
+	}
+	return 0;
+}
+
 int spec_set_mounts(struct oci_spec *s, const struct spec_mounts *m, struct hw_err *e)
 {
 	AUTO(entries_done) struct entries requested = { 0 };
@@ -333,8 +351,10 @@ int spec_set_mounts(struct oci_spec *s, const struct spec_mounts *m, struct hw_e
 			add_default(s, m, i);
 	for (size_t i = 0; r == 0 && i < m->n_injected; i++)
 		if (!is_requested(&requested, m->injected[i].container_path))
-			r = add_bind(s, m, &m->injected[i], m->injected[i].container_path, e);
+			r = add_bind(s, m, &m->injected[i], m->injected[i].container_path, true, e);
 	for (size_t i = 0; r == 0 && i < requested.n; i++)
-		r = add_bind(s, m, &m->requested[requested.v[i].index], requested.v[i].path, e);
-	return r;
+		r = add_bind(s, m, &m->requested[requested.v[i].index], requested.v[i].path, false,
+			     e);
+	/* last: nothing is created for a request that is refused */
+	return r < 0 ? r : create_sources(s, m, &requested, e);
 }

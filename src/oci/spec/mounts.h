@@ -10,7 +10,8 @@
  *	container path	must be absolute; a mount of the request replaces a default or injected one of
  *			the same path; one at /dev also replaces the default ones below it
  *	host path	must be absolute; symbolic links are followed, and their target is mounted; a
- *			missing directory is created, as containerd and CRI-O do
+ *			missing directory is created, as containerd and CRI-O do, unless another mount
+ *			is refused
  *	propagation	private; from the host, if the source's mount is shared or a slave; in both
  *			directions, if it is shared. Sets rootfsPropagation.
  *	read-only	only the mount itself; recursive: also the mounts below it, only if private

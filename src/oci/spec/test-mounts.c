@@ -220,6 +220,34 @@ static void links_are_followed_and_directories_created(void **state)
 	assert_int_equal(stat(DIR "/no", &st), -1);
 }
 
+static void nothing_is_created_if_another_mount_is_refused(void **state)
+{
+	const struct spec_mount refused[] = {
+		{ .container_path = "/x", .host_path = DIR "/d", .options = &STRINGS("x") },
+		{ .container_path = "/x", .host_path = "relative" },
+		{ .container_path = "/x", .host_path = DIR "/file/x" },
+		{ .container_path = "/x", .host_path = DIR "/d", .propagation = SPEC_BOTH_WAYS },
+	};
+	struct hw_err e;
+
+	(void)state;
+	assert_int_equal(mknod(DIR "/file", S_IFREG | 0600, 0), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(refused); i++) {
+		AUTO(spec_done) struct oci_spec s = { 0 };
+		const struct spec_mount requested[] = {
+			{ .container_path = "/a", .host_path = DIR "/no" },
+			refused[i],
+		};
+
+		assert_true(spec_set_mounts(&s,
+					    &(struct spec_mounts){ .requested = requested,
+								   .n_requested = 2 },
+					    &e) < 0);
+		assert_non_null(strstr(e.msg, "/x"));
+		assert_int_equal(access(DIR "/no", F_OK), -1);
+	}
+}
+
 static void the_sources_propagation_is_checked(void **state)
 {
 	static const struct {
@@ -350,6 +378,8 @@ int main(void)
 			   rro_needs_ro_and_private),
 		MOUNT_TEST("mounts: links are followed, and missing directories created",
 			   links_are_followed_and_directories_created),
+		MOUNT_TEST("mounts: no directory is created if another mount is refused",
+			   nothing_is_created_if_another_mount_is_refused),
 		MOUNT_TEST("mounts: the source must be able to propagate mounts",
 			   the_sources_propagation_is_checked),
 		MOUNT_TEST("mounts: the root propagates as one of its mounts needs it",
