@@ -91,17 +91,11 @@ def test_a_start_that_fails_leaves_the_layers_of_containers(containers):
         found[d.cri.run_container(pod, image=image, name=name)] = name
         remove_image(d, image)
     end(d, "kill")
-    first, last = sorted(found)  # in this order they are recovered
-    with d.database() as db:
-        (layers,), = db.execute("SELECT layers FROM containers WHERE id = ?", [last])
-        db.execute("UPDATE containers SET layers = '[\"invalid\"]' WHERE id = ?", [last])
-        db.commit()
-    assert "container %s: " % last in d.refused()
-    with d.database() as db:
-        db.execute("UPDATE containers SET layers = ? WHERE id = ?", [layers, last])
-        db.commit()
+    d.command += ["--listen", "unix:%s/cri.sock" % (d.dir / "log")]  # a file, not a directory
+    assert "listen on " in d.refused()
+    del d.command[-2:]
     d.start()
-    for container in (first, last):
+    for container in found:
         assert d.cri.sh(container, "cat /" + found[container]) == found[container]
 
 

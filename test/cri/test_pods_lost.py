@@ -181,7 +181,7 @@ def test_a_new_pod_gets_the_name_but_not_the_address_of_a_lost_one(node):
 
 @pytest.mark.parametrize("column,value", [
     *[(column, "{") for column in ("spec", "limits", "layers", "groups")],
-    ("layers", "[1]"), ("groups", '["audio"]'), ("groups", "[4294967296]"), ("groups", "7")])
+    ("layers", "[1]"), ("layers", '["invalid"]'), ("groups", '["audio"]'), ("groups", "[4294967296]"), ("groups", "7")])
 def test_a_container_whose_row_is_damaged_is_kept_and_ends_with_its_pod(node, column, value):
     def damage(root):
         with sqlite3.connect(root / "pods.db") as db:
