@@ -56,7 +56,7 @@ struct spec_mounts {
  *
  * Return: 0; -EINVAL if a mount is invalid, or its source does not propagate mounts; -EOPNOTSUPP if the
  * handler cannot make mounts that are recursively read-only; -EPERM if it cannot make a mount with these
- * mappings; or another negative errno
+ * mappings, or a host path must not be used; or another negative errno
  */
 int spec_set_mounts(struct oci_spec *s, const struct spec_mounts *m, struct hw_err *e);
 
