@@ -66,6 +66,7 @@ struct pods {
 	struct exits *exits;
 	struct pause_watch *pause_watch;
 	struct events *events;
+	struct pod_stats *stats;
 
 	struct finisher finisher;
 };
@@ -133,6 +134,10 @@ int pause_watch_open(struct pods *p, struct hw_err *e);
 void pause_watch_close(struct pods *p);
 /* Stops a pod when its hawser-pause ends; does nothing for a pod without one. The caller owns the pod. */
 int pause_watch_add(struct pod *pod, struct hw_err *e);
+
+/* ---- stats.c ------------------------------------------------------------------------ */
+int stats_open(struct pods *p, struct hw_err *e);
+void stats_close(struct pods *p);
 
 /* ---- recover.c ---------------------------------------------------------------------- */
 /* Holds the layers of all containers, watches those that live, and reads how the others have ended. */

@@ -146,8 +146,9 @@ def test_the_error_for_an_unimplemented_method_names_it(make):
                    "StopPodSandbox", "RemovePodSandbox", "PodSandboxStatus", "ListPodSandbox",
                    "StreamPodSandboxes", "CreateContainer", "StartContainer", "StopContainer",
                    "RemoveContainer", "ListContainers", "StreamContainers", "ContainerStatus",
-                   "ReopenContainerLog", "ExecSync", "ListContainerStats", "UpdateContainerResources",
-                   "GetContainerEvents"}
+                   "ReopenContainerLog", "ExecSync", "UpdateContainerResources", "GetContainerEvents",
+                   "ContainerStats", "ListContainerStats", "StreamContainerStats", "PodSandboxStats",
+                   "ListPodSandboxStats", "StreamPodSandboxStats"}
     runtime = [m for s, m in methods() if s == "RuntimeService"]
     assert len(runtime) == 37
     with d.dial() as channel:
