@@ -148,7 +148,8 @@ def test_the_error_for_an_unimplemented_method_names_it(make):
                    "RemoveContainer", "ListContainers", "StreamContainers", "ContainerStatus",
                    "ReopenContainerLog", "ExecSync", "UpdateContainerResources", "GetContainerEvents",
                    "ContainerStats", "ListContainerStats", "StreamContainerStats", "PodSandboxStats",
-                   "ListPodSandboxStats", "StreamPodSandboxStats"}
+                   "ListPodSandboxStats", "StreamPodSandboxStats", "ListMetricDescriptors",
+                   "ListPodSandboxMetrics", "StreamPodSandboxMetrics"}
     runtime = [m for s, m in methods() if s == "RuntimeService"]
     assert len(runtime) == 37
     with d.dial() as channel:

@@ -64,6 +64,8 @@ def test_a_stuck_cgroup_costs_its_own_values_and_one_thread(containers, dead):
     assert s.attributes.id == b and not s.HasField("cpu")
     (s,) = d.cri.call("ListPodSandboxStats").stats
     assert s.linux.HasField("cpu") and {x.attributes.id for x in s.linux.containers if x.HasField("cpu")} == {a, c}
+    (m,) = d.cri.call("ListPodSandboxMetrics").pod_metrics
+    assert {x.container_id for x in m.container_metrics} == {a, b, c}
     wait_until(lambda: threads(d) <= before + 12)  # of calls that have just ended
     mount.end()
     wait_until(lambda: known(d) == {a, b, c}, d.log)

@@ -3,7 +3,7 @@
  * cri/service/runtime.c - runtime.v1.RuntimeService
  *
  * What:  Version, Status, RuntimeConfig and UpdateRuntimeConfig. sandbox.c has the methods for pods,
- *        container.c those for containers, stats.c those for what they use.
+ *        container.c those for containers, stats.c and container-metrics.c those for what they use.
  */
 #include "api/call.h"
 #include "api/cri-v1.pb-c.h"
@@ -221,5 +221,8 @@ const struct service_method runtime_methods[] = {
 	{ "PodSandboxStats", serve_pod_sandbox_stats, RPC_LONG },
 	{ "ListPodSandboxStats", serve_list_pod_sandbox_stats, RPC_LONG },
 	{ "StreamPodSandboxStats", serve_stream_pod_sandbox_stats, RPC_LONG | RPC_STREAM_OUT },
+	{ "ListMetricDescriptors", serve_list_metric_descriptors, 0 },
+	{ "ListPodSandboxMetrics", serve_list_pod_sandbox_metrics, RPC_LONG },
+	{ "StreamPodSandboxMetrics", serve_stream_pod_sandbox_metrics, RPC_LONG | RPC_STREAM_OUT },
 	{ 0 },
 };

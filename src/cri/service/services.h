@@ -4,7 +4,7 @@
  *
  *	service                     table and short methods   methods in files of their own
  *	runtime.v1.RuntimeService   runtime.c                 sandbox.c container.c events.c
- *	                                                      stats.c
+ *	                                                      stats.c container-metrics.c
  *	runtime.v1.ImageService     image.c                   pull.c (PullImage)
  *	hawser.v1.Daemon            hawser.c
  *	hawser.v1.Images            hawser.c                  load.c pull.c recover.c save.c verify.c
@@ -121,6 +121,12 @@ int serve_list_pod_sandbox_stats(const void *ctx, struct rpc_call *call,
 				 const ProtobufCMessage *message, struct hw_err *e);
 int serve_stream_pod_sandbox_stats(const void *ctx, struct rpc_call *call,
 				   const ProtobufCMessage *message, struct hw_err *e);
+int serve_list_metric_descriptors(const void *ctx, struct rpc_call *call,
+				  const ProtobufCMessage *message, struct hw_err *e);
+int serve_list_pod_sandbox_metrics(const void *ctx, struct rpc_call *call,
+				   const ProtobufCMessage *message, struct hw_err *e);
+int serve_stream_pod_sandbox_metrics(const void *ctx, struct rpc_call *call,
+				     const ProtobufCMessage *message, struct hw_err *e);
 
 int serve_get_container_events(const void *ctx, struct rpc_call *call,
 			       const ProtobufCMessage *message, struct hw_err *e);
