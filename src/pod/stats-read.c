@@ -70,6 +70,15 @@ static void store(const struct reader *reader, struct read_item *item, struct st
 		log_event(LOG_INFO, "statistics can be read again", "id", item->id, NULL);
 }
 
+/* A reader uses no descriptor of the daemon. So if it hangs when the daemon is killed, the locks and sockets
+ * are released, and the next daemon can start. TSan expects that threads share their descriptors. */
+static void drop_descriptors(void)
+{
+#ifndef __SANITIZE_THREAD__
+	close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_UNSHARE);
+#endif
+}
+
 static void *read_items(void *arg)
 {
 	struct reader *reader = arg;
@@ -77,9 +86,7 @@ static void *read_items(void *arg)
 	struct read_item *item;
 	struct stats result;
 
-	/* It uses no descriptor of the daemon. So if it hangs when the daemon ends, the locks and sockets are
-	 * released, and the next daemon can start. */
-	close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_UNSHARE);
+	drop_descriptors();
 	pthread_mutex_lock(&r->lock);
 	while ((item = next_item(reader))) {
 		pthread_mutex_unlock(&r->lock);

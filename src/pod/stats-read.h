@@ -6,11 +6,12 @@
  *        thread of its own, the reader, reads the items of a list one after the other, and the caller
  *        watches its progress. An item that takes longer than a limit is *stuck*: it stays without
  *        values, its reader is abandoned, and another one continues with the next item. Until the
- *        abandoned reader returns, no other one reads that item, so that an item costs one thread.
+ *        abandoned reader returns, no other one reads that item, so that it costs a thread for each call that was
+ *        reading it at that time, and none for later ones.
  * Rules: a reader uses only memory of its own: the list, and struct readers. Both live until the last
  *        reader has returned, perhaps after the daemon has closed its pods. It has no descriptors of the
  *        daemon.
- *        At most READERS_STUCK_MAX readers are stuck. With so many, nothing is read until one returns.
+ *        At most READERS_STUCK_MAX items are stuck. With so many, nothing is read until a reader returns.
  */
 #ifndef POD_STATS_READ_H
 #define POD_STATS_READ_H
