@@ -368,13 +368,13 @@ static int build(struct oci_spec *s, struct container *c, const struct image_con
 	if (r == 0)
 		r = set_namespaces(s, c, ret_target, e);
 	if (r == 0)
-		r = set_mounts(s, c, handler, e);
-	if (r == 0)
 		r = set_devices(s, c, e);
 	if (r == 0)
 		r = set_limits(s, c, e);
 	if (r == 0)
 		r = set_security(s, c, e);
+	if (r == 0) /* last, because it creates missing directories */
+		r = set_mounts(s, c, handler, e);
 	if (r == 0)
 		set_annotations(s, c);
 	return r;

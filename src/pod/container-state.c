@@ -111,6 +111,8 @@ static int fill(struct container *c, struct db_query *q, struct hw_err *e)
 	r = container_limits_decode(db_text(q, COLUMN_LIMITS), &c->limits, e);
 	if (r == 0)
 		r = decode_list(layers_field, db_text(q, COLUMN_LAYERS), c, e);
+	if (r == 0)
+		r = container_check_layers(c, e);
 	return r < 0 ? r : decode_list(groups_field, db_text(q, COLUMN_GROUPS), c, e);
 }
 
