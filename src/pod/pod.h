@@ -10,7 +10,8 @@
  *	lock           of the tables: see object.h. It may be acquired while one of the others is held,
  *	               and never the reverse.
  *
- * events.c, exits.c and pause-watch.c have locks of their own, which are the last to be acquired.
+ * events.c, exits.c, pause-watch.c, sampler.c, stats.c and stats-read.c have locks of their own, which are the
+ * last to be acquired.
  *
  * An operation on a pod owns the pod from object_begin() to object_end(). None of these locks is held while
  * it creates or deletes objects, runs plugins or waits.
