@@ -8,6 +8,7 @@
  *	create-printer		the same; it also prints what the step "line" writes
  *	start, stop-container, remove-container
  *	exec			ExecSync of /bin/true
+ *	stats			ListContainerStats of all containers
  *	ready			wait until the container has printed "ready"
  *	line			from writing a line, which the container prints, until it is in the log
  *	settle			wait until background work has ended
@@ -234,6 +235,22 @@ static int64_t exec(const struct side *side, struct rpc_client *client, struct o
 	return ns;
 }
 
+static int64_t stats(const struct side *side, struct rpc_client *client, struct op *op)
+{
+	Runtime__V1__ListContainerStatsRequest request =
+		RUNTIME__V1__LIST_CONTAINER_STATS_REQUEST__INIT;
+	Runtime__V1__ListContainerStatsResponse *response;
+	int64_t ns;
+
+	(void)op;
+	response = (void *)call(side, client, "ListContainerStats", &request.base, &ns);
+	for (size_t i = 0; i < response->n_stats; i++)
+		if (!response->stats[i]->cpu || !response->stats[i]->memory)
+			cri_die("ListContainerStats", "a container without values");
+	message_free(&response->base);
+	return ns;
+}
+
 /* ---- log ---------------------------------------------------------------------------- */
 
 static off_t log_size(const char *log)
@@ -306,6 +323,7 @@ static const struct step steps[] = {
 	{ "stop-container", stop_container },
 	{ "remove-container", remove_container },
 	{ "exec", exec },
+	{ "stats", stats },
 	{ "ready", ready },
 	{ "line", line },
 	{ "settle", settle },

@@ -17,6 +17,7 @@
  *                 DIR/net.d has the network "pods"
  *          probe  the kernel's share of that; TARGET is the program bench-probe
  *          crun   crun without a runtime above it; TARGET is a container's config.json
+ *          files  files of cgroups, read in a loop; TARGET is a list of them
  * How:   one thread for each client. Without --clients the sides alternate, each sample
  *        starts with another one, and a tenth of the samples is run first and not printed.
  */
@@ -41,7 +42,8 @@
 #define SHARED_POD  SAMPLES_MAX /* its number */
 #define SETTLE_MS   1000	/* between two sides with many clients */
 
-static const struct side_kind *const kinds[] = { &kind_cri, &kind_serve, &kind_probe, &kind_crun };
+static const struct side_kind *const kinds[] = { &kind_cri, &kind_serve, &kind_probe, &kind_crun,
+						 &kind_files };
 
 struct bench {
 	struct side sides[SIDES];

@@ -45,6 +45,7 @@ struct side {
 extern const struct side_kind kind_cri;		      /* cri-calls.c */
 extern const struct side_kind kind_serve, kind_probe; /* cri-network.c */
 extern const struct side_kind kind_crun;	      /* cri-crun.c */
+extern const struct side_kind kind_files;	      /* cri-files.c */
 
 void __attribute__((noreturn)) cri_die(const char *what, const char *why);
 

@@ -26,8 +26,9 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 class DeadMount:
     def __init__(self, path):
+        """path: is created if it does not exist"""
         self.path = path
-        path.mkdir()
+        path.mkdir(exist_ok=True)
         self.fd = os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK)
         self.stop, self.stopped = os.pipe()
         options = "fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other" % self.fd

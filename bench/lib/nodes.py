@@ -43,6 +43,11 @@ address = "{socket}"
 """
 
 
+# what ListContainerStats reads
+V1_FILES = [("cpuacct", "cpuacct.usage"), ("memory", "memory.usage_in_bytes"), ("memory", "memory.stat"), ("pids", "pids.current")]
+V2_FILES = [("", name) for name in (
+    "cpu.stat", "memory.current", "memory.max", "memory.stat", "memory.swap.current", "memory.swap.max", "pids.current",
+    "cpu.pressure", "memory.pressure", "io.pressure")]
 KERNEL = "kernel only: network"
 CLIENTS = 8     # that create pods at once
 FULL = 200      # if BENCH_SAMPLES is smaller, there are fewer pods
@@ -183,6 +188,15 @@ class Nodes:
         with held(self.ours, "run create start", "stop-container stop remove", 1):
             config = next(self.ours.dir.glob("state/containers/*/config.json"))
             yield f"crun:{config}:{self.place.dir}/{self.floor}"
+
+    def files(self, containers):
+        """The files of the cgroups of these containers of hawser-cri, which ListContainerStats reads."""
+        top = pathlib.Path("/sys/fs/cgroup")
+        names = V2_FILES if (top / "cgroup.controllers").exists() else V1_FILES
+        paths = [top / controller / "bench" / container / name for container in containers for controller, name in names]
+        listed = self.place.dir / self.floor / "files"
+        listed.write_text("\n".join(str(p) for p in paths if p.exists()))
+        return f"files:{listed}:{self.place.dir}/{self.floor}"
 
     def crowd(self, steps, cleanup, sides, count):
         """Operations of many clients. Returns the total nanoseconds of each side, and a list of those of each

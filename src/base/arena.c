@@ -6,6 +6,7 @@
 
 #include <assert.h>
 #include <stdint.h>
+#include <string.h>
 
 #define BLOCK_SIZE (16 << 10)
 #define ALIGNMENT  _Alignof(max_align_t)
@@ -38,6 +39,13 @@ void *arena_new(struct arena *a, size_t size)
 	p = (char *)block->data + block->used;
 	block->used += size;
 	return p;
+}
+
+char *arena_copy(struct arena *a, const char *text)
+{
+	size_t size = text ? strlen(text) + 1 : 0;
+
+	return text ? memcpy(arena_new(a, size), text, size) : NULL;
 }
 
 void arena_done(struct arena *a)

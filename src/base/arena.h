@@ -20,6 +20,8 @@ struct arena {
 
 /* Return: zeroed memory, aligned for every type, valid until arena_done() */
 void *arena_new(struct arena *a, size_t size);
+/* Return: a copy; NULL for NULL */
+char *arena_copy(struct arena *a, const char *text);
 void arena_done(struct arena *a);
 
 AUTO_VALUE_DEFINE(arena_done, struct arena);

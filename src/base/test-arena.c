@@ -44,12 +44,24 @@ static void large(void **state)
 	assert_non_null(arena_new(&a, 0));
 }
 
+static void copies(void **state)
+{
+	AUTO(arena_done) struct arena a = { 0 };
+	char text[] = "text", *copy = arena_copy(&a, text);
+
+	(void)state;
+	text[0] = 'n';
+	assert_string_equal(copy, "text");
+	assert_null(arena_copy(&a, NULL));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		{ "arena: objects are zeroed, aligned and do not overlap", distinct, NULL, NULL,
 		  NULL },
 		{ "arena: an object may be larger than a block", large, NULL, NULL, NULL },
+		{ "arena: a text is copied", copies, NULL, NULL, NULL },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -658,11 +658,12 @@ static int start_daemon(struct daemon *d, const struct config *c, struct hw_err 
 	d->runtime_service = (struct runtime_service){
 		.config = &d->config,
 		.pods = d->pods,
+		.store = d->store,
 		.handlers = &d->handlers,
 		.network = d->network,
 		.pod_cidr = &d->pod_cidr,
 	};
-	d->image_service = (struct image_service){ &d->config, d->store, d->puller };
+	d->image_service = (struct image_service){ &d->config, d->store, d->puller, d->pods };
 	d->daemon_service =
 		(struct daemon_service){ &d->config, d->store, d->server, d->started_at };
 	d->pod_service = (struct pod_service){ d->pods };

@@ -10,7 +10,8 @@
  *	lock           of the tables: see object.h. It may be acquired while one of the others is held,
  *	               and never the reverse.
  *
- * events.c, exits.c and pause-watch.c have locks of their own, which are the last to be acquired.
+ * events.c, exits.c, pause-watch.c, sampler.c, stats.c and stats-read.c have locks of their own, which are the
+ * last to be acquired.
  *
  * An operation on a pod owns the pod from object_begin() to object_end(). None of these locks is held while
  * it creates or deletes objects, runs plugins or waits.
@@ -73,6 +74,7 @@ struct pods {
 	struct exits *exits;
 	struct pause_watch *pause_watch;
 	struct events *events;
+	struct pod_stats *stats;
 
 	struct finisher finisher;
 };
@@ -150,6 +152,10 @@ int pause_watch_open(struct pods *p, struct hw_err *e);
 void pause_watch_close(struct pods *p);
 /* Stops a pod when its hawser-pause ends; does nothing for a pod without one. The caller owns the pod. */
 int pause_watch_add(struct pod *pod, struct hw_err *e);
+
+/* ---- stats.c ------------------------------------------------------------------------ */
+int stats_open(struct pods *p, struct hw_err *e);
+void stats_close(struct pods *p);
 
 /* ---- recover.c ---------------------------------------------------------------------- */
 /* Holds the layers of all containers, watches those that live, and reads how the others have ended. */

@@ -234,6 +234,8 @@ int pods_open(const struct pods_options *options, struct pods **ret_pods, struct
 		r = exits_open(p, e);
 	if (r == 0)
 		r = recover_containers(p, e);
+	if (r == 0)
+		r = stats_open(p, e);
 	if (r < 0) {
 		pods_close(p);
 		return r;
@@ -247,6 +249,7 @@ void pods_close(struct pods *p)
 {
 	if (!p)
 		return;
+	stats_close(p);
 	exits_close(p);
 	pause_watch_close(p);
 	finisher_done(&p->finisher);

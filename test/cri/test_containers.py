@@ -231,12 +231,6 @@ def test_a_list_has_all_fields_of_a_container(containers):
     assert image.id == seen.image_ref or seen.image_ref in image.repo_digests
 
 
-def test_containers_stats_are_an_empty_list(containers):
-    d = containers()
-    d.cri.run_container(d.cri.pod())
-    assert len(d.cri.call("ListContainerStats").stats) == 0
-
-
 def ambiguous(create):
     """Create objects until two IDs begin with the same digit. Returns the digit."""
     ids = []

@@ -20,14 +20,15 @@ teardown() {
 	umount -R /sys/fs/cgroup
 }
 
-@test "uml: cgroups of v2 are created, killed and removed" {
+@test "uml: cgroups of v2 are created, read, killed and removed" {
 	mount -t cgroup2 cgroup2 /sys/fs/cgroup
 	grep -q pids /sys/fs/cgroup/cgroup.controllers
 	passes cgroup "cgroup: a cgroup without processors is completed"
 	passes cgroup-kill
+	passes cgroup-stats
 }
 
-@test "uml: cgroups of v1 with a cgroup2 mount beside it are created, killed and removed" {
+@test "uml: cgroups of v1 with a cgroup2 mount beside it are created, read, killed and removed" {
 	mount -t tmpfs tmpfs /sys/fs/cgroup
 	for name in cpu freezer memory; do
 		mkdir "/sys/fs/cgroup/$name"
@@ -38,6 +39,7 @@ teardown() {
 	grep -q pids /sys/fs/cgroup/unified/cgroup.controllers
 	passes cgroup "cgroup: a cgroup without processors is completed"
 	passes cgroup-kill
+	passes cgroup-stats
 }
 
 @test "uml: oom_score_adj can be lowered with CAP_SYS_RESOURCE" {

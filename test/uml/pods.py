@@ -159,3 +159,27 @@ def test_a_container_that_needs_too_much_memory_is_oom_killed(daemons):
     d = daemons("--cgroup-driver", "cgroupfs")
     status = d.cri.run_to_end(d.cri.pod(), ["/bin/sh", "-c", "x=a; while :; do x=$x$x; done"], resources=LIMITS)
     assert (status.reason, status.exit_code) == ("OOMKilled", 137)
+
+
+def test_statistics_and_metrics_are_those_of_the_cgroups_that_are_mounted(daemons):
+    d = daemons("--cgroup-driver", "cgroupfs")
+    v2 = (CGROUPS / "cgroup.controllers").exists()
+    pod = d.cri.pod(network=POD)
+    container = d.cri.run_container(pod, FOREVER, resources=LIMITS)
+    stats = d.cri.call("PodSandboxStats", pod_sandbox_id=pod).stats.linux
+    (found,) = stats.containers
+    for each in (stats, found):
+        assert 0 < each.memory.working_set_bytes.value <= each.memory.usage_bytes.value < 64 << 20
+        assert each.memory.rss_bytes.value > 0 and each.memory.page_faults.value > 0
+    assert found.memory.available_bytes.value == (64 << 20) - found.memory.working_set_bytes.value
+    assert stats.network.default_interface.name == "eth0"
+    # without the controller cpuacct, v1 has no processor time
+    assert stats.cpu.HasField("usage_core_nano_seconds") == found.cpu.HasField("usage_core_nano_seconds") == v2
+    assert stats.HasField("process") == v2
+    (metrics,) = d.cri.call("ListPodSandboxMetrics").pod_metrics
+    (inside,) = metrics.container_metrics
+    values = {m.name: m.value.value for m in inside.metrics}
+    assert inside.container_id == container and values["container_processes"] == 1
+    assert values["container_oom_events_total"] == 0 and "container_cpu_cfs_periods_total" in values
+    assert ("container_cpu_usage_seconds_total" in values) == v2 == ("container_threads" in values)
+    assert values["container_memory_kernel_usage"] > 0 and values["container_spec_cpu_quota"] == 50000

@@ -3,8 +3,7 @@
  * cri/service/container.c - containers in runtime.v1.RuntimeService
  *
  * What:  CreateContainer, StartContainer, StopContainer, RemoveContainer, ListContainers,
- *        StreamContainers, ContainerStatus, UpdateContainerResources, ReopenContainerLog, ExecSync;
- *        ListContainerStats, which is empty so far.
+ *        StreamContainers, ContainerStatus, UpdateContainerResources, ReopenContainerLog, ExecSync.
  * Rules: stop and remove succeed if the container does not exist. A container that is being created
  *        is not listed.
  */
@@ -407,8 +406,8 @@ bool message_container_is_listed(const struct container_view *c)
 	return c->spec && c->status.state != CONTAINER_MAKING;
 }
 
-static Runtime__V1__ContainerMetadata *make_metadata(struct arena *a,
-						     const struct container_spec *spec)
+Runtime__V1__ContainerMetadata *message_container_metadata(struct arena *a,
+							   const struct container_spec *spec)
 {
 	Runtime__V1__ContainerMetadata *m = arena_new(a, sizeof(*m));
 
@@ -436,7 +435,7 @@ static Runtime__V1__Container *make_container(struct arena *a, const struct cont
 	runtime__v1__container__init(m);
 	m->id = no_const(c->o.id);
 	m->pod_sandbox_id = no_const(c->pod);
-	m->metadata = make_metadata(a, c->spec);
+	m->metadata = message_container_metadata(a, c->spec);
 	m->image = make_image(a, c->spec);
 	m->image_ref = c->image_ref;
 	m->image_id = c->image_id;
@@ -535,7 +534,7 @@ Runtime__V1__ContainerStatus *message_container_status(struct arena *a,
 
 	runtime__v1__container_status__init(m);
 	m->id = no_const(c->o.id);
-	m->metadata = make_metadata(a, c->spec);
+	m->metadata = message_container_metadata(a, c->spec);
 	m->state = state_of(c);
 	m->created_at = c->created_at;
 	m->started_at = c->status.started_at;
@@ -672,15 +671,4 @@ int serve_stream_containers(const void *ctx, struct rpc_call *call, const Protob
 		r = api_send(call, &response.base, e);
 	}
 	return r;
-}
-
-int serve_list_container_stats(const void *ctx, struct rpc_call *call,
-			       const ProtobufCMessage *message, struct hw_err *e)
-{
-	Runtime__V1__ListContainerStatsResponse response =
-		RUNTIME__V1__LIST_CONTAINER_STATS_RESPONSE__INIT;
-
-	(void)ctx;
-	(void)message;
-	return api_send(call, &response.base, e);
 }

@@ -8,13 +8,14 @@
  */
 #include <errno.h>
 #include <string.h>
-#include <time.h>
 
 #include "api/call.h"
 #include "api/cri-v1.pb-c.h"
 #include "base/json/value.h"
 #include "base/str.h"
+#include "base/time.h"
 #include "cri/service/services.h"
+#include "pod/stats.h"
 #include "rpc/grpc/status.h"
 
 #define IMAGES_PER_MESSAGE 200 /* in responses of StreamImages */
@@ -232,31 +233,55 @@ static int serve_remove_image(const void *ctx, struct rpc_call *call,
 
 /* ---- file system -------------------------------------------------------------------- */
 
+/* A FilesystemUsage, and the messages that it points to. */
+struct usage_message {
+	Runtime__V1__FilesystemUsage usage;
+	Runtime__V1__FilesystemIdentifier id;
+	Runtime__V1__UInt64Value bytes, inodes;
+};
+
+/* Return: m->usage */
+static Runtime__V1__FilesystemUsage *set_usage(struct usage_message *m, const struct store *store,
+					       int64_t time, uint64_t bytes, uint64_t inodes)
+{
+	runtime__v1__filesystem_usage__init(&m->usage);
+	runtime__v1__filesystem_identifier__init(&m->id);
+	runtime__v1__uint64_value__init(&m->bytes);
+	runtime__v1__uint64_value__init(&m->inodes);
+	m->id.mountpoint = (char *)store_root(store);
+	m->bytes.value = bytes;
+	m->inodes.value = inodes;
+	m->usage.timestamp = time;
+	m->usage.fs_id = &m->id;
+	m->usage.used_bytes = &m->bytes;
+	m->usage.inodes_used = &m->inodes;
+	return &m->usage;
+}
+
 static int serve_image_fs_info(const void *ctx, struct rpc_call *call,
 			       const ProtobufCMessage *request, struct hw_err *e)
 {
 	const struct image_service *s = ctx;
 	Runtime__V1__ImageFsInfoResponse response = RUNTIME__V1__IMAGE_FS_INFO_RESPONSE__INIT;
-	Runtime__V1__FilesystemIdentifier id = RUNTIME__V1__FILESYSTEM_IDENTIFIER__INIT;
-	Runtime__V1__FilesystemUsage usage = RUNTIME__V1__FILESYSTEM_USAGE__INIT;
-	Runtime__V1__UInt64Value bytes = RUNTIME__V1__UINT64_VALUE__INIT;
-	Runtime__V1__UInt64Value inodes = RUNTIME__V1__UINT64_VALUE__INIT;
-	Runtime__V1__FilesystemUsage *list[] = { &usage };
+	Runtime__V1__FilesystemUsage *image_list[1], *container_list[1];
+	struct usage_message images, containers;
+	struct stats_layer written;
 	struct store_usage used;
-	struct timespec now;
 
 	(void)request;
 	store_usage(s->store, &used);
-	clock_gettime(CLOCK_REALTIME, &now);
-	bytes.value = (uint64_t)used.bytes;
-	inodes.value = (uint64_t)used.inodes;
-	id.mountpoint = (char *)store_root(s->store);
-	usage.timestamp = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-	usage.fs_id = &id;
-	usage.used_bytes = &bytes;
-	usage.inodes_used = &inodes;
+	pods_layers(s->pods, &written);
+	image_list[0] = set_usage(&images, s->store, time_real(), (uint64_t)used.bytes,
+				  (uint64_t)used.inodes);
+	container_list[0] =
+		set_usage(&containers, s->store, written.time, written.bytes, written.inodes);
+	if (!written.time) { /* not counted yet */
+		container_list[0]->timestamp = time_real();
+		container_list[0]->used_bytes = container_list[0]->inodes_used = NULL;
+	}
 	response.n_image_filesystems = response.n_container_filesystems = 1;
-	response.image_filesystems = response.container_filesystems = list;
+	response.image_filesystems = image_list;
+	response.container_filesystems = container_list;
 	return api_send(call, &response.base, e);
 }
 

@@ -3,7 +3,7 @@
  * cri/service/runtime.c - runtime.v1.RuntimeService
  *
  * What:  Version, Status, RuntimeConfig and UpdateRuntimeConfig. sandbox.c has the methods for pods,
- *        container.c those for containers.
+ *        container.c those for containers, stats.c and container-metrics.c those for what they use.
  */
 #include "api/call.h"
 #include "api/cri-v1.pb-c.h"
@@ -236,6 +236,14 @@ const struct service_method runtime_methods[] = {
 	{ "CheckpointContainer", serve_checkpoint_container, RPC_INSTANT },
 	{ "GetContainerEvents", serve_get_container_events,
 	  RPC_LONG | RPC_STREAM_OUT | RPC_ENDLESS },
-	{ "ListContainerStats", serve_list_container_stats, 0 },
+	{ "ContainerStats", serve_container_stats, RPC_LONG },
+	{ "ListContainerStats", serve_list_container_stats, RPC_LONG },
+	{ "StreamContainerStats", serve_stream_container_stats, RPC_LONG | RPC_STREAM_OUT },
+	{ "PodSandboxStats", serve_pod_sandbox_stats, RPC_LONG },
+	{ "ListPodSandboxStats", serve_list_pod_sandbox_stats, RPC_LONG },
+	{ "StreamPodSandboxStats", serve_stream_pod_sandbox_stats, RPC_LONG | RPC_STREAM_OUT },
+	{ "ListMetricDescriptors", serve_list_metric_descriptors, 0 },
+	{ "ListPodSandboxMetrics", serve_list_pod_sandbox_metrics, RPC_LONG },
+	{ "StreamPodSandboxMetrics", serve_stream_pod_sandbox_metrics, RPC_LONG | RPC_STREAM_OUT },
 	{ 0 },
 };

@@ -229,7 +229,7 @@ static Runtime__V1__PodSandboxState state_of(const struct pod_view *pod)
 				       : RUNTIME__V1__POD_SANDBOX_STATE__SANDBOX_NOTREADY;
 }
 
-static Runtime__V1__PodSandboxMetadata *make_metadata(struct arena *a, const struct pod_spec *spec)
+Runtime__V1__PodSandboxMetadata *message_pod_metadata(struct arena *a, const struct pod_spec *spec)
 {
 	Runtime__V1__PodSandboxMetadata *m = arena_new(a, sizeof(*m));
 
@@ -247,7 +247,7 @@ static Runtime__V1__PodSandbox *make_sandbox(struct arena *a, const struct pod_v
 
 	runtime__v1__pod_sandbox__init(m);
 	m->id = no_const(pod->o.id);
-	m->metadata = make_metadata(a, pod->spec);
+	m->metadata = message_pod_metadata(a, pod->spec);
 	m->state = state_of(pod);
 	m->created_at = pod->created_at;
 	m->n_labels = pod->spec->labels.n;
@@ -312,7 +312,7 @@ Runtime__V1__PodSandboxStatus *message_pod_status(struct arena *a, const struct 
 
 	runtime__v1__pod_sandbox_status__init(m);
 	m->id = no_const(pod->o.id);
-	m->metadata = make_metadata(a, pod->spec);
+	m->metadata = message_pod_metadata(a, pod->spec);
 	m->state = state_of(pod);
 	m->created_at = pod->created_at;
 	m->network = make_network(a, pod);

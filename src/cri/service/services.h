@@ -4,6 +4,7 @@
  *
  *	service                     table and short methods   methods in files of their own
  *	runtime.v1.RuntimeService   runtime.c                 sandbox.c container.c events.c
+ *	                                                      stats.c container-metrics.c
  *	runtime.v1.ImageService     image.c                   pull.c (PullImage)
  *	hawser.v1.Daemon            hawser.c
  *	hawser.v1.Images            hawser.c                  load.c pull.c recover.c save.c verify.c
@@ -32,6 +33,7 @@
 struct runtime_service {
 	struct slot *config; /* struct config */
 	struct pods *pods;
+	struct store *store;
 	const struct oci_handlers *handlers;
 	struct network_watch *network;
 	struct pod_cidr *pod_cidr;
@@ -41,6 +43,7 @@ struct image_service {
 	struct slot *config; /* struct config */
 	struct store *store;
 	struct puller *puller;
+	struct pods *pods;
 };
 
 struct pod_service {
@@ -108,8 +111,25 @@ int serve_reopen_container_log(const void *ctx, struct rpc_call *call,
 			       const ProtobufCMessage *message, struct hw_err *e);
 int serve_exec_sync(const void *ctx, struct rpc_call *call, const ProtobufCMessage *message,
 		    struct hw_err *e);
+
+int serve_container_stats(const void *ctx, struct rpc_call *call, const ProtobufCMessage *message,
+			  struct hw_err *e);
 int serve_list_container_stats(const void *ctx, struct rpc_call *call,
 			       const ProtobufCMessage *message, struct hw_err *e);
+int serve_stream_container_stats(const void *ctx, struct rpc_call *call,
+				 const ProtobufCMessage *message, struct hw_err *e);
+int serve_pod_sandbox_stats(const void *ctx, struct rpc_call *call, const ProtobufCMessage *message,
+			    struct hw_err *e);
+int serve_list_pod_sandbox_stats(const void *ctx, struct rpc_call *call,
+				 const ProtobufCMessage *message, struct hw_err *e);
+int serve_stream_pod_sandbox_stats(const void *ctx, struct rpc_call *call,
+				   const ProtobufCMessage *message, struct hw_err *e);
+int serve_list_metric_descriptors(const void *ctx, struct rpc_call *call,
+				  const ProtobufCMessage *message, struct hw_err *e);
+int serve_list_pod_sandbox_metrics(const void *ctx, struct rpc_call *call,
+				   const ProtobufCMessage *message, struct hw_err *e);
+int serve_stream_pod_sandbox_metrics(const void *ctx, struct rpc_call *call,
+				     const ProtobufCMessage *message, struct hw_err *e);
 
 int serve_get_container_events(const void *ctx, struct rpc_call *call,
 			       const ProtobufCMessage *message, struct hw_err *e);

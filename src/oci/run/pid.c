@@ -59,12 +59,13 @@ pid_t pid_get_parent(pid_t pid)
 	return after && strlen(after) > 4 ? (pid_t)strtol(after + 4, NULL, 10) : 0;
 }
 
-int pid_has_open(pid_t pid, bool (*matches)(const char *path, const char *name), const char *name)
+/* Calls each() with the path of every open file of a process, until it returns another value than 0. Return:
+ * that value; 0 also if there is no such process; or a negative errno */
+static int walk_open_files(pid_t pid, int (*each)(void *ctx, const char *path), void *ctx)
 {
 	char path[PATH_MAX], folder[64];
 	struct dirent *entry;
-	bool found = false;
-	int error = 0;
+	int r = 0;
 	ssize_t n;
 	DIR *fds;
 
@@ -72,21 +73,68 @@ int pid_has_open(pid_t pid, bool (*matches)(const char *path, const char *name),
 	fds = opendir(folder);
 	if (!fds)
 		return has_ended(errno) ? 0 : -errno;
-	while (!found && !error) {
+	while (r == 0) {
 		errno = 0;
 		entry = readdir(fds);
 		if (!entry) {
-			error = errno;
+			r = -errno;
 			break;
 		}
 		if (*entry->d_name == '.')
 			continue;
 		n = readlinkat(dirfd(fds), entry->d_name, path, sizeof(path) - 1);
-		if (n < 0 && !has_ended(errno)) /* else it was closed */
-			error = errno;
-		path[n > 0 ? n : 0] = '\0';
-		found = n > 0 && matches(path, name);
+		if (n < 0) {
+			r = has_ended(errno) ? 0 : -errno; /* or it was closed */
+			continue;
+		}
+		path[n] = '\0';
+		r = each(ctx, path);
 	}
 	closedir(fds);
-	return found || has_ended(error) ? found : -error;
+	return r < 0 && has_ended(-r) ? 0 : r;
+}
+
+struct wanted_path {
+	bool (*matches)(const char *path, const char *name);
+	const char *name;
+};
+
+static int compare_path(void *ctx, const char *path)
+{
+	const struct wanted_path *wanted = ctx;
+
+	return wanted->matches(path, wanted->name);
+}
+
+int pid_has_open(pid_t pid, bool (*matches)(const char *path, const char *name), const char *name)
+{
+	struct wanted_path wanted = { matches, name };
+
+	return walk_open_files(pid, compare_path, &wanted);
+}
+
+struct file_count {
+	uint64_t max, files, sockets;
+};
+
+static int count_file(void *ctx, const char *path)
+{
+	struct file_count *count = ctx;
+
+	if (count->files == count->max)
+		return -E2BIG;
+	count->files++;
+	count->sockets += str_starts(path, "socket:[");
+	return 0;
+}
+
+int pid_count_files(pid_t pid, uint64_t max, uint64_t *files, uint64_t *sockets)
+{
+	struct file_count count = { max, *files, *sockets };
+	int r;
+
+	r = walk_open_files(pid, count_file, &count);
+	*files = count.files;
+	*sockets = count.sockets;
+	return r;
 }

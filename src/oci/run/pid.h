@@ -6,6 +6,7 @@
 #define OCI_RUN_PID_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/err.h"
@@ -23,5 +24,9 @@ pid_t pid_get_parent(pid_t pid);
  * because the files themselves may be on a file system that does not answer. Return: 1; 0 if not, or if there
  * is no such process; or a negative errno */
 int pid_has_open(pid_t pid, bool (*matches)(const char *path, const char *name), const char *name);
+
+/* Counts the open files of a process, and those that are sockets. Adds to *files and *sockets. Return: 0, also
+ * if there is no such process; -E2BIG if *files would be over @max; or another negative errno */
+int pid_count_files(pid_t pid, uint64_t max, uint64_t *files, uint64_t *sockets);
 
 #endif
