@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/confine/test-confine.c - what a confined process may do, and what it may not
+ * confine/test-confine.c - what a confined process may do, and what it may not
  */
-#include "fetch/confine/confine.h"
+#include "confine/confine.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -37,10 +37,12 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "fetch/unpack/tree.h"
+#include "base/os/remove-tree.h"
 
 /* Runs body() in a process that is confined to a new directory with a file "old" and a device
  * "null". Return: its exit status */
+#define OPAQUE "trusted.overlay.opaque"
+
 static pid_t parent; /* of the confined process */
 
 static int run_confined_as(enum confine_role role, int (*body)(int root))
@@ -58,7 +60,7 @@ static int run_confined_as(enum confine_role role, int (*body)(int root))
 	assert_true(file >= 0);
 	assert_int_equal(write(file, "x", 1), 1);
 	assert_int_equal(fchown(file, 5, 6), 0);
-	assert_int_equal(fsetxattr(root, TREE_OPAQUE, "y", 1, 0), 0);
+	assert_int_equal(fsetxattr(root, OPAQUE, "y", 1, 0), 0);
 	assert_int_equal(mknodat(root, "null", S_IFCHR | 0666, makedev(1, 3)), 0);
 	parent = getpid();
 	pid = fork();
@@ -110,7 +112,7 @@ static int try_create(int root)
 		return 2;
 	if (mknodat(root, "c", S_IFCHR | 0600, makedev(1, 3)) < 0)
 		return 3;
-	if (fsetxattr(root, TREE_OPAQUE, "y", 1, 0) < 0)
+	if (fsetxattr(root, OPAQUE, "y", 1, 0) < 0)
 		return 4;
 	return syncfs(root) < 0 ? 5 : 0;
 }
@@ -336,7 +338,7 @@ static int try_layer(int root)
 	int fd = open("/old", O_RDONLY | O_CLOEXEC);
 	char byte;
 
-	if (fd < 0 || read(fd, &byte, 1) != 1 || fgetxattr(root, TREE_OPAQUE, &byte, 1) != 1)
+	if (fd < 0 || read(fd, &byte, 1) != 1 || fgetxattr(root, OPAQUE, &byte, 1) != 1)
 		return 1;
 	if (open("/etc/passwd", O_RDONLY | O_CLOEXEC) >= 0 || errno != ENOENT)
 		return 2;
