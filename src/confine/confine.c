@@ -253,6 +253,7 @@ static const struct role {
 			    .mount = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID |
 				     MOUNT_ATTR_NOEXEC,
 			    .calls = CALLS(layer_calls) },
+	[CONFINE_COMPILER] = { 0 },
 };
 
 #define CALLS_MAX   128 /* of a role, common_calls included */

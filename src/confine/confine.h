@@ -34,6 +34,8 @@ enum confine_role {
 	/* Reads a stored layer in the directory @root, which becomes its root. It cannot change
 	 * anything there. */
 	CONFINE_LAYER,
+	/* Compiles a seccomp profile. It can use its open descriptors, and nothing else. */
+	CONFINE_COMPILER,
 };
 
 /* @root: descriptor of a directory. It is replaced: afterwards the number refers to the new root. -1
