@@ -362,6 +362,29 @@ static void test_layer(void **state)
 	assert_int_equal(run_confined_as(CONFINE_LAYER, try_layer), 0);
 }
 
+static int try_compiler(void)
+{
+	int pair[2], file = open("/etc/passwd", O_RDONLY | O_CLOEXEC);
+	struct hw_err e;
+	char byte;
+
+	if (file < 0 || pipe2(pair, O_CLOEXEC) < 0)
+		return 1;
+	if (confine(CONFINE_COMPILER, -1, &e) < 0)
+		return 2;
+	if (read(file, &byte, 1) != 1 || write(pair[1], &byte, 1) != 1)
+		return 3;
+	if (open("/etc/passwd", O_RDONLY | O_CLOEXEC) >= 0 || errno != ENOSYS)
+		return 5;
+	return try_calls(file);
+}
+
+static void test_compiler(void **state)
+{
+	(void)state;
+	assert_int_equal(run_forked(try_compiler), 0);
+}
+
 static int try_supervisor(void)
 {
 	static const long calls[] = { SYS_execve,     SYS_socket,	  SYS_connect, SYS_mount,
@@ -615,6 +638,9 @@ int main(void)
 		{ "confine: a process that reads a stored layer can read its files and change "
 		  "nothing",
 		  test_layer },
+		{ "confine: a process that compiles a profile can use only file descriptors that "
+		  "are already open",
+		  test_compiler },
 		{ "confine: a supervisor can start unpackers, but no programs and no connections",
 		  test_supervisor },
 		{ "confine: a process that talks to registries cannot start programs or change "

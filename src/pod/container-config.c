@@ -291,8 +291,10 @@ static int set_devices(struct oci_spec *s, const struct container *c, struct hw_
 
 /* ---- security and limits ------------------------------------------------------------ */
 
-static int set_security(struct oci_spec *s, const struct container *c, struct hw_err *e)
+static int set_security(struct oci_spec *s, const struct container *c,
+			const struct oci_handler *handler, struct hw_err *e)
 {
+	AUTO(container_seccomp_done) struct container_seccomp seccomp = { 0 };
 	const struct container_security *security = &c->spec->security;
 	struct spec_security to = {
 		.privileged = security->privileged,
@@ -302,11 +304,11 @@ static int set_security(struct oci_spec *s, const struct container *c, struct hw
 		.root = "",
 	};
 
-	if (security->has_seccomp && security->seccomp.type == PROFILE_LOCALHOST)
-		return err_text(e, -EINVAL, SECURITY "seccomp: profiles are not supported yet");
-	if (security->has_seccomp && security->seccomp.type == PROFILE_RUNTIME_DEFAULT)
-		log_event(LOG_INFO, "seccomp profile RuntimeDefault is not applied yet",
-			  "container", c->o.id, NULL);
+	if (container_find_seccomp(c, handler, &s->process.capabilities.bounding, &seccomp, e) < 0)
+		return e->code;
+	to.seccomp_bpf = seccomp.filter.data;
+	to.seccomp_len = seccomp.filter.len;
+	to.seccomp = seccomp.profile;
 	if (security->has_apparmor && security->apparmor.type == PROFILE_RUNTIME_DEFAULT)
 		log_event(LOG_INFO, "AppArmor profile RuntimeDefault is not applied yet",
 			  "container", c->o.id, NULL);
@@ -371,12 +373,12 @@ static int build(struct oci_spec *s, struct container *c, const struct image_con
 		r = set_devices(s, c, e);
 	if (r == 0)
 		r = set_limits(s, c, e);
-	if (r == 0)
-		r = set_security(s, c, e);
-	if (r == 0) /* last, because it creates missing directories */
+	if (r < 0)
+		return r;
+	set_annotations(s, c);
+	r = set_security(s, c, handler, e); /* its annotation replaces one of the client */
+	if (r == 0)			    /* last, because it creates missing directories */
 		r = set_mounts(s, c, handler, e);
-	if (r == 0)
-		set_annotations(s, c);
 	return r;
 }
 

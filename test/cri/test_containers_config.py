@@ -383,14 +383,6 @@ def test_a_readonly_root_file_system_cannot_be_written(containers):
 CONTEXT = "linux.security_context."
 
 
-def test_the_default_seccomp_profile_is_accepted_and_logged_as_not_applied(containers):
-    d = containers()
-    container = d.cri.run_container(d.cri.pod(), seccomp={"profile_type": 0})
-    own = re.search("Seccomp_filters:.*\n", pathlib.Path("/proc/self/status").read_text())[0]
-    assert own in d.cri.sh(container, PROC_STATUS)
-    assert "seccomp profile RuntimeDefault is not applied yet container=" + container in d.log()
-
-
 def test_the_default_apparmor_profile_is_accepted_and_logged_as_not_applied(containers):
     d = containers()
     container = d.cri.run_container(d.cri.pod(), apparmor={"profile_type": 0})
@@ -398,7 +390,6 @@ def test_the_default_apparmor_profile_is_accepted_and_logged_as_not_applied(cont
 
 
 @pytest.mark.parametrize("change,error", [
-    ({"seccomp": {"profile_type": 2, "localhost_ref": "/p.json"}}, CONTEXT + "seccomp: profiles are not supported yet"),
     ({"seccomp": {"profile_type": 2}}, CONTEXT + "seccomp.localhost_ref is missing"),
     ({"seccomp": {"profile_type": 7}}, CONTEXT + "seccomp.profile_type: unknown value 7"),
     ({"apparmor": {"profile_type": 7}}, CONTEXT + "apparmor.profile_type: unknown value 7"),

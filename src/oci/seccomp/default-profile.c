@@ -3,7 +3,7 @@
  * oci/seccomp/default-profile.c - the profile RuntimeDefault
  *
  * How:   a table of groups, each with the reason why its calls are allowed. All other calls fail with
- *        EPERM, and those that are newer than the newest one named here with ENOSYS (main.c), so that
+ *        EPERM, and those that are newer than the newest one named here with ENOSYS (oci/compiler), so that
  *        the C library falls back to an older one.
  *
  * Deliberately absent, with any capability:

@@ -2,7 +2,7 @@
 /*
  * oci/seccomp/filter.h - compiled seccomp profiles: each is compiled once, and kept in a directory
  *
- * What:  hawser-seccomp, a process with reduced rights, compiles a profile (main.c). The result is a file
+ * What:  hawser-seccomp, a process with reduced rights, compiles a profile (oci/compiler). The result is a file
  *	  of the directory; its name is a hash of the profile, whose conditions are decided, and of the
  *	  architecture. Requests for the same profile at the same time share one compilation.
  * Rules: the directory has at most FILTERS_MAX files: the oldest ones are removed. It may be deleted at

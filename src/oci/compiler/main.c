@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * oci/seccomp/main.c - hawser-seccomp: compiles a seccomp profile, for the daemon
+ * oci/compiler/main.c - hawser-seccomp: compiles a seccomp profile, for the daemon
  *
  * What:  standard input is a profile in OCI's form, without conditions; standard output is the filter,
  *        an array of struct sock_filter. Exit status 0; or 1 if the profile is invalid, with one line
@@ -41,7 +41,7 @@ struct word {
 	uint32_t value;
 };
 
-/* ERRNO and TRACE also have an errno. SCMP_ACT_NOTIFY needs somebody who listens. */
+/* ERRNO and TRACE also have an errno. SCMP_ACT_NOTIFY is missing: no process would listen. */
 static const struct word actions[] = {
 	{ "SCMP_ACT_ALLOW", SCMP_ACT_ALLOW },
 	{ "SCMP_ACT_ERRNO", SCMP_ACT_ERRNO(0) },
