@@ -82,34 +82,6 @@ def test_the_working_directory_is_that_of_the_request_or_the_image_and_is_create
     assert refused(d.cri.create, pod, working_dir="relative")[0] == "INVALID_ARGUMENT"
 
 
-@pytest.mark.parametrize("of_image,request_,uid,gid,groups", [
-    ("", {}, 0, 0, [0]), ("1002", {}, 1002, 0, [0]), ("1002:1003", {}, 1002, 1003, [1003]),
-    ("1002", {"run_as_user": {"value": 7}}, 7, 0, [0]),
-    ("", {"run_as_user": {"value": 7}, "run_as_group": {"value": 8}, "supplemental_groups": [9, 10]}, 7, 8, [8, 9, 10]),
-    ("1002:1003", {"run_as_user": {}}, 0, 0, [0])])
-def test_user_and_groups_are_those_of_the_request_or_the_image(containers, of_image, request_, uid, gid, groups):
-    d = containers()
-    pod = d.cri.pod()
-    image = d.load("hawser.test/user:1", User=of_image)
-    status = proc_status(d.cri, pod, image=image, **request_)
-    assert status["Uid"].split() == [str(uid)] * 4 and status["Gid"].split() == [str(gid)] * 4
-    assert {int(g) for g in status["Groups"].split()} == set(groups)
-    user = d.cri.container(d.cri.create(pod, image=image, **request_)).user.linux
-    assert (user.uid, user.gid, list(user.supplemental_groups)) == (uid, gid, groups)
-
-
-def test_a_group_needs_a_user_and_ids_must_be_valid(containers):
-    d = containers()
-    pod = d.cri.pod()
-    context = "linux.security_context."
-    for request_, error in (
-            ({"run_as_group": {"value": 1}}, "run_as_group needs run_as_user or run_as_username"),
-            ({"run_as_user": {"value": -1}}, "run_as_user: -1 is not a valid ID"),
-            ({"run_as_user": {"value": 2**32}}, "run_as_user: 4294967296 is not a valid ID"),
-            ({"supplemental_groups": [-5]}, "supplemental_groups[0]: -5 is not a valid ID")):
-        assert refused(d.cri.create, pod, **request_) == ("INVALID_ARGUMENT", context + error)
-
-
 @pytest.mark.parametrize("change,error", [
     ({"metadata": {"name": ""}}, "config.metadata.name is missing"), ({"image": {"image": ""}},
                                                                       "config.image.image is missing"),
@@ -395,7 +367,6 @@ def test_the_default_apparmor_profile_is_accepted_and_logged_as_not_applied(cont
     ({"apparmor": {"profile_type": 7}}, CONTEXT + "apparmor.profile_type: unknown value 7"),
     *[({"selinux_options": {part: "x"}}, CONTEXT + "selinux_options is not supported yet")
       for part in ("user", "role", "type", "level")],
-    ({"run_as_username": "www-data"}, CONTEXT + "run_as_username is not supported yet"),
     ({"userns_options": {"mode": POD}},
      CONTEXT + "namespace_options.userns_options: user namespaces are not supported yet"),
     ({"CDI_devices": [{"name": "vendor.com/class=a"}]}, "CDI_devices is not supported yet"),
@@ -421,10 +392,3 @@ def test_a_refused_create_leaves_nothing(containers, change):
     refused(d.cri.create, pod, mounts=mounts, log_path="below/main.log", **change)
     assert not any(path.exists() for path in missing)
     assert not d.container_rows() and not list((d.dir / "root/containers").iterdir())
-
-
-def test_a_user_name_of_an_image_is_refused(containers):
-    d = containers()
-    image = d.load("hawser.test/named:1", User="www-data")
-    assert refused(d.cri.create, d.cri.pod(), image=image) == (
-        "INVALID_ARGUMENT", 'user "www-data" of the image: names are not supported yet')
