@@ -72,6 +72,7 @@ struct daemon {
 	struct oci_handlers handlers;
 	struct pause_host *pause;
 	struct filters *filters;
+	struct hw_strings capabilities; /* of a container by default */
 	struct spec_host spec_host;
 	char *conmon;
 	struct plugin_server *plugins;
@@ -458,9 +459,12 @@ static int open_pods(struct daemon *d, const struct config *c, struct hw_err *e)
 		.host = &d->spec_host,
 		.conmon = d->conmon,
 		.filters = d->filters,
+		.capabilities = &d->capabilities,
 	};
 
 	config_sysctls(c, &sysctls);
+	for (size_t i = 0; i < c->default_capabilities.n; i++)
+		strings_add(&d->capabilities, c->default_capabilities.v[i]);
 	return pods_open(&options, &d->pods, e);
 }
 
@@ -731,6 +735,7 @@ static void daemon_done(struct daemon *d)
 	plugin_server_free(d->plugins);
 	pause_host_free(d->pause);
 	filters_free(d->filters);
+	hw_strings_free(&d->capabilities);
 	handlers_done(&d->handlers);
 	spec_host_done(&d->spec_host);
 	free(d->conmon);

@@ -306,6 +306,19 @@ def test_capabilities_are_added_to_and_dropped_from_the_default_ones(containers)
     assert refused(d.cri.create, pod, capabilities={"add_capabilities": ["NONSENSE"]})[0] == "INVALID_ARGUMENT"
 
 
+# CHOWN DAC_OVERRIDE FOWNER FSETID KILL SETGID SETUID SETPCAP NET_BIND_SERVICE NET_RAW SYS_CHROOT MKNOD AUDIT_WRITE SETFCAP
+CONTAINERDS = sum(1 << n for n in (0, 1, 3, 4, 5, 6, 7, 8, 10, 13, 18, 27, 29, 31))
+
+
+@pytest.mark.parametrize("config,expected", [
+    ("", CONTAINERDS), ("default-capabilities: [kill, CAP_CHOWN]\n", KILL | CHOWN), ("default-capabilities: []\n", 0),
+    ("default-capabilities: [SYS_RESOURCE, KILL]\n", KILL | 1 << 24)])
+def test_the_default_capabilities_are_those_of_the_configuration_that_the_daemon_has(containers, config, expected):
+    d = containers(config=config)
+    found = capabilities(proc_status(d.cri, d.cri.pod()))
+    assert found["CapEff"] == found["CapBnd"] == expected & own_capabilities()
+
+
 def test_a_privileged_container_has_all_rights_and_needs_a_privileged_pod(containers):
     d = containers()
     plain = d.cri.pod("plain")
