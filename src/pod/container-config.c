@@ -13,7 +13,6 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "base/log.h"
 #include "base/os/file.h"
 #include "base/str.h"
 #include "oci/spec/capabilities.h"
@@ -305,9 +304,10 @@ static int set_security(struct oci_spec *s, const struct container *c,
 	to.seccomp_bpf = seccomp.filter.data;
 	to.seccomp_len = seccomp.filter.len;
 	to.seccomp = seccomp.profile;
-	if (security->has_apparmor && security->apparmor.type == PROFILE_RUNTIME_DEFAULT)
-		log_event(LOG_INFO, "AppArmor profile RuntimeDefault is not applied yet",
-			  "container", c->o.id, NULL);
+	/* a privileged container may mount, for example; a profile that was chosen for it applies */
+	if (security->has_apparmor && security->apparmor.type == PROFILE_RUNTIME_DEFAULT &&
+	    !security->privileged)
+		to.apparmor = SPEC_APPARMOR_DEFAULT;
 	if (security->has_apparmor && security->apparmor.type == PROFILE_LOCALHOST)
 		to.apparmor = security->apparmor.ref;
 	return spec_set_security(s, &to, e);

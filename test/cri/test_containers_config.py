@@ -368,10 +368,18 @@ def test_a_readonly_root_file_system_cannot_be_written(containers):
 CONTEXT = "linux.security_context."
 
 
-def test_the_default_apparmor_profile_is_accepted_and_logged_as_not_applied(containers):
+@pytest.mark.skipif(os.path.exists("/sys/module/apparmor"), reason="this host has AppArmor")
+def test_on_a_host_without_apparmor_a_profile_is_refused(containers):
     d = containers()
-    container = d.cri.run_container(d.cri.pod(), apparmor={"profile_type": 0})
-    assert "AppArmor profile RuntimeDefault is not applied yet container=" + container in d.log()
+    pod = d.cri.pod()
+    for apparmor, name in (({"profile_type": 0}, "hawser-default"),
+                           ({"profile_type": 2, "localhost_ref": "some"}, "some")):
+        assert refused(d.cri.create, pod, apparmor=apparmor) == (
+            "FAILED_PRECONDITION", "AppArmor profile %s: this host has no AppArmor" % name)
+    d.cri.run_container(pod, apparmor={"profile_type": 1})
+    options = {"network": NODE, "pid": CONTAINER}
+    privileged = d.cri.pod("b", linux={"security_context": {"privileged": True, "namespace_options": options}})
+    d.cri.run_container(privileged, privileged=True, apparmor={"profile_type": 0})
 
 
 @pytest.mark.parametrize("change,error", [

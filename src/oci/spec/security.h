@@ -14,6 +14,9 @@
 
 #include "oci/spec/spec.h"
 
+/* The AppArmor profile of containers without one of their own: units/hawser-default. */
+#define SPEC_APPARMOR_DEFAULT "hawser-default"
+
 /* NULL means: none. */
 struct spec_security {
 	bool privileged, readonly_root;
