@@ -4,7 +4,9 @@
  *
  *	container DIR pod [pause]        create the pod "pod", which uses the host's network; pause: its
  *	                                 containers share a PID namespace
- *	container DIR create NAME IMAGE  create a container that prints "ready", and ends with 7 on SIGTERM
+ *	container DIR create NAME IMAGE [seccomp]
+ *	                                 create a container that prints "ready", and ends with 7 on SIGTERM;
+ *	                                 seccomp: with the profile RuntimeDefault
  *	container DIR start NAME
  *	container DIR stop NAME GRACE
  *	container DIR remove NAME
@@ -78,6 +80,7 @@ static int create_container(struct node *n, char **args, struct hw_err *e)
 	strings_add(&spec->command, "/bin/sh");
 	strings_add(&spec->command, "-c");
 	strings_add(&spec->command, SCRIPT);
+	spec->security.has_seccomp = args[2] != NULL; /* RuntimeDefault is 0 */
 	spec->security.namespaces.pid = pods_view_find(pods, pod)->spec->namespaces.pid;
 	r = container_spec_seal(spec, e);
 	return r < 0 ? r : containers_create(n->pods, pod, spec, soon(), id, e);
@@ -235,7 +238,7 @@ int main(int argc, char **argv)
 {
 	static const struct node_program program = {
 		.name = "container",
-		.usage = "pod [pause] | create NAME IMAGE | start NAME | stop NAME GRACE | "
+		.usage = "pod [pause] | create NAME IMAGE [seccomp] | start NAME | stop NAME GRACE | "
 			 "remove NAME | exec NAME WORD... | update NAME BYTES | limits NAME | "
 			 "rmi IMAGE | recover | list",
 		.commands = commands,

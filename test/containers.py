@@ -38,7 +38,7 @@ def container_config(command=FOREVER, name="main", attempt=0, image=IMAGE, resou
     """A ContainerConfig. The keys of security() and all other fields may be given."""
     keys = ("pid", "target_id", "privileged", "run_as_user", "run_as_group", "supplemental_groups", "capabilities",
             "readonly_rootfs", "no_new_privs", "masked_paths", "readonly_paths", "seccomp", "apparmor", "selinux_options",
-            "userns_options", "run_as_username")
+            "userns_options", "run_as_username", "supplemental_groups_policy")
     linux = {"security_context": security(**{k: more.pop(k) for k in keys if k in more})}
     if resources is not None:
         linux["resources"] = resources

@@ -18,6 +18,7 @@
 #include "base/time.h"
 #include "image/store/store.h"
 #include "oci/handler.h"
+#include "oci/seccomp/filter.h"
 
 #define CONMON	"/usr/bin/conmon"
 #define POLL_MS 5
@@ -42,7 +43,11 @@ static int open_cni(struct node *n, struct hw_err *e)
 static int open_pods(struct node *n, struct hw_err *e)
 {
 	static char name[] = "", crun[] = "/usr/bin/crun";
-	static struct oci_handler handler = { .name = name, .program = crun };
+	static struct oci_handler handler = { .name = name,
+					      .program = crun,
+					      .seccomp = OCI_SECCOMP_FILTER };
+	static char *names[] = { (char *)"CHOWN", (char *)"DAC_OVERRIDE", (char *)"KILL" };
+	static const struct hw_strings capabilities = { names, ARRAY_SIZE(names) };
 	static const struct oci_handlers handlers = { .v = &handler, .n = 1 };
 	const struct pods_options options = {
 		.root = n->root,
@@ -60,6 +65,8 @@ static int open_pods(struct node *n, struct hw_err *e)
 		.store = n->store,
 		.host = &n->host,
 		.conmon = CONMON,
+		.filters = n->filters,
+		.capabilities = &capabilities,
 	};
 
 	return pods_open(&options, &n->pods, e);
@@ -101,6 +108,9 @@ static int node_open(struct node *n, bool containers, struct hw_err *e)
 		r = spec_host_init(&n->host, n->cgroups, "", e);
 	if (r == 0 && containers)
 		r = store_open(n->root, &n->store, e);
+	if (r == 0 && containers)
+		r = filters_new(&(struct filters_options){ n->seccomp_program, n->seccomp_dir, 0 },
+				&n->filters, e);
 	if (r < 0)
 		return r;
 	n->server = plugin_server_new(&(struct plugin_server_options){
@@ -130,6 +140,8 @@ static void node_init(struct node *n, const char *dir)
 		.plugins = str_printf("%s/cni", build),
 		.program = str_printf("%s/bin/hawser-plugin", build),
 		.pause_program = str_printf("%s/bin/hawser-pause", build),
+		.seccomp_program = str_printf("%s/bin/hawser-seccomp", build),
+		.seccomp_dir = str_printf("%s/state/seccomp", dir),
 	};
 	pod_cidr_init(&n->pod_cidr, n->state, n->conf);
 	uv_loop_init(&n->loop);
@@ -137,8 +149,11 @@ static void node_init(struct node *n, const char *dir)
 
 static void node_done(struct node *n)
 {
-	char *const strings[] = { n->root, n->state,   n->netns,   n->conf,	    n->cache,
-				  n->logs, n->plugins, n->program, n->pause_program };
+	char *const strings[] = {
+		n->root,       n->state,   n->netns,   n->conf,		 n->cache,
+		n->logs,       n->plugins, n->program, n->pause_program, n->seccomp_program,
+		n->seccomp_dir
+	};
 
 	pods_close(n->pods);
 	network_watch_close(n->network);
@@ -148,6 +163,7 @@ static void node_done(struct node *n)
 	plugin_server_free(n->server);
 	store_close(n->store);
 	pause_host_free(n->pause);
+	filters_free(n->filters);
 	spec_host_done(&n->host);
 	cgroup_fs_free(n->cgroups);
 	pod_cidr_done(&n->pod_cidr);

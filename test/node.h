@@ -30,12 +30,14 @@
 #define NODE_TIMEOUT_MS 20000
 
 struct node {
-	char *root, *state, *netns, *conf, *cache, *logs, *plugins, *program, *pause_program;
+	char *root, *state, *netns, *conf, *cache, *logs, *plugins, *program, *pause_program,
+		*seccomp_program, *seccomp_dir;
 	uv_loop_t loop;
 	struct pod_cidr pod_cidr;
 	struct cgroup_fs *cgroups;
 	struct spec_host host;
 	struct pause_host *pause;
+	struct filters *filters;
 	struct plugin_server *server;
 	struct hw_cni *cni;
 	struct network_watch *network;

@@ -43,6 +43,7 @@
 #include "oci/cgroup.h"
 #include "oci/handler.h"
 #include "oci/pause.h"
+#include "oci/seccomp/filter.h"
 #include "oci/spec/limits.h"
 #include "pod/containers.h"
 #include "pod/network-gc.h"
@@ -70,6 +71,8 @@ struct daemon {
 	struct cgroup_fs *cgroups;
 	struct oci_handlers handlers;
 	struct pause_host *pause;
+	struct filters *filters;
+	struct hw_strings capabilities; /* of a container by default */
 	struct spec_host spec_host;
 	char *conmon;
 	struct plugin_server *plugins;
@@ -426,6 +429,15 @@ static int start_pause(struct daemon *d, struct hw_err *e)
 	return pause_host_new(program, &d->pause, e);
 }
 
+static int start_filters(struct daemon *d, const struct config *c, struct hw_err *e)
+{
+	autofree char *program = executable_helper("hawser-seccomp");
+	autofree char *dir = str_printf("%s/seccomp", c->state);
+
+	return filters_new(&(struct filters_options){ .program = program, .dir = dir }, &d->filters,
+			   e);
+}
+
 static int open_pods(struct daemon *d, const struct config *c, struct hw_err *e)
 {
 	AUTO(config_sysctls_done) struct hw_map sysctls = { 0 };
@@ -446,9 +458,13 @@ static int open_pods(struct daemon *d, const struct config *c, struct hw_err *e)
 		.store = d->store,
 		.host = &d->spec_host,
 		.conmon = d->conmon,
+		.filters = d->filters,
+		.capabilities = &d->capabilities,
 	};
 
 	config_sysctls(c, &sysctls);
+	for (size_t i = 0; i < c->default_capabilities.n; i++)
+		strings_add(&d->capabilities, c->default_capabilities.v[i]);
 	return pods_open(&options, &d->pods, e);
 }
 
@@ -468,6 +484,8 @@ static int start_pods(struct daemon *d, const struct config *c, struct hw_err *e
 	d->conmon = executable_find("conmon");
 	probe_handlers(d, c);
 	r = start_pause(d, e);
+	if (r == 0)
+		r = start_filters(d, c, e);
 	if (r < 0)
 		return r;
 	start_plugins(d, c);
@@ -717,6 +735,8 @@ static void daemon_done(struct daemon *d)
 	hw_cni_free(d->cni);
 	plugin_server_free(d->plugins);
 	pause_host_free(d->pause);
+	filters_free(d->filters);
+	hw_strings_free(&d->capabilities);
 	handlers_done(&d->handlers);
 	spec_host_done(&d->spec_host);
 	free(d->conmon);

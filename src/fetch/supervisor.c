@@ -30,7 +30,7 @@
 #include "base/os/helper.h"
 #include "base/str.h"
 #include "base/time.h"
-#include "fetch/confine/confine.h"
+#include "confine/confine.h"
 #include "fetch/fetcher.h"
 #include "fetch/unpack-child.h"
 #include "fetch/unpack/implied.h"

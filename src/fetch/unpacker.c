@@ -10,7 +10,7 @@
 
 #include "base/mem.h"
 #include "base/time.h"
-#include "fetch/confine/confine.h"
+#include "confine/confine.h"
 
 /* Return: bytes read; 0: EOF; -ETIMEDOUT; or negative errno */
 static ssize_t read_some(const struct unpacker *p, char *bytes, struct hw_err *e)

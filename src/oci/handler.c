@@ -70,6 +70,7 @@ static int ask(const char *program, const char *word, struct buf *ret, struct hw
 struct features {
 	struct hw_strings mount_options;
 	bool idmap;
+	bool has_seccomp, seccomp;
 };
 
 static const struct hw_field idmap_fields[] = {
@@ -80,8 +81,14 @@ static const struct hw_field extension_fields[] = {
 	{ "idmap", HW_OBJECT, 0, .sub = idmap_fields },
 	{ 0 },
 };
+static const struct hw_field seccomp_fields[] = {
+	{ "enabled", HW_BOOL, HW_AT(struct features, seccomp),
+	  .has = HW_HAS(struct features, has_seccomp) },
+	{ 0 },
+};
 static const struct hw_field linux_fields[] = {
 	{ "mountExtensions", HW_OBJECT, 0, .sub = extension_fields },
+	{ "seccomp", HW_OBJECT, 0, .sub = seccomp_fields },
 	{ 0 },
 };
 static const struct hw_field features_fields[] = {
@@ -109,28 +116,45 @@ static long get_crun_version(const char *version)
 	return major * 1000 + (*end == '.' ? strtol(end + 1, NULL, 10) : 0);
 }
 
-static void set_features(struct oci_handler *h)
+static void set_mount_features(struct oci_handler *h, const struct features *f, long crun)
 {
-	const long crun = get_crun_version(h->version);
-	struct features f = { 0 };
-	AUTO(buf_done) struct buf text = { 0 };
-	struct hw_err ignored;
-
-	h->seccomp_bpf = crun > 0;
 	if (!has_mount_setattr())
 		return;
-	if (ask(h->program, "features", &text, &ignored) == 0 &&
-	    hw_field_decode(features_fields, str_or(text.data, ""), text.len, &f, &ignored) == 0) {
-		h->rro = strings_has(&f.mount_options, "rro");
-		h->idmap = f.idmap				    ? OCI_IDMAP_ANY
-			   : strings_has(&f.mount_options, "idmap") ? OCI_IDMAP_SAME
-								    : OCI_IDMAP_NONE;
-		hw_field_clear(features_fields, &f);
+	if (f) {
+		h->rro = strings_has(&f->mount_options, "rro");
+		h->idmap = f->idmap				     ? OCI_IDMAP_ANY
+			   : strings_has(&f->mount_options, "idmap") ? OCI_IDMAP_SAME
+								     : OCI_IDMAP_NONE;
 		return;
 	}
 	/* crun: rro since 1.4, idmap since 1.5; uidMappings of its own for a mount since 1.9 */
 	h->rro = crun >= 1004;
 	h->idmap = crun >= 1005 ? OCI_IDMAP_SAME : OCI_IDMAP_NONE;
+}
+
+/* crun takes compiled filters since 0.17. If it was built without libseccomp, its list of features lacks
+ * "+SECCOMP", and it ignores profiles silently. */
+static enum oci_seccomp find_seccomp(const struct features *f, long crun, const char *version)
+{
+	if ((f && f->has_seccomp && !f->seccomp) || (crun && !strstr(version, "+SECCOMP")))
+		return OCI_SECCOMP_NONE;
+	return crun ? OCI_SECCOMP_FILTER : OCI_SECCOMP_PROFILE;
+}
+
+/* @version: all that PROGRAM --version prints */
+static void set_features(struct oci_handler *h, const char *version)
+{
+	const long crun = get_crun_version(h->version);
+	struct features f = { 0 };
+	AUTO(buf_done) struct buf text = { 0 };
+	struct hw_err ignored;
+	bool has;
+
+	has = ask(h->program, "features", &text, &ignored) == 0 &&
+	      hw_field_decode(features_fields, str_or(text.data, ""), text.len, &f, &ignored) == 0;
+	set_mount_features(h, has ? &f : NULL, crun);
+	h->seccomp = find_seccomp(has ? &f : NULL, crun, version);
+	hw_field_clear(features_fields, &f);
 }
 
 /* ---- the list ---------------------------------------------------------------------------------- */
@@ -149,7 +173,7 @@ static void add_handler(struct oci_handlers *h, char *name, const char *program)
 	handler.criu = strstr(str_or(text.data, ""), "+CRIU") != NULL;
 	handler.version = str_ncopy(str_or(text.data, ""), strcspn(str_or(text.data, ""), "\n"));
 	if (!handler.message)
-		set_features(&handler);
+		set_features(&handler, str_or(text.data, ""));
 	h->v = mem_resize(h->v, h->n + 1, sizeof(*h->v));
 	h->v[h->n++] = handler;
 }

@@ -23,6 +23,13 @@ enum oci_idmap {
 	OCI_IDMAP_ANY,
 };
 
+/* How a program takes a seccomp profile. */
+enum oci_seccomp {
+	OCI_SECCOMP_PROFILE, /* as JSON, in linux.seccomp; also if nothing is known about it */
+	OCI_SECCOMP_FILTER,  /* compiled: see spec/security.h */
+	OCI_SECCOMP_NONE,    /* it says itself that it has no support for seccomp */
+};
+
 struct oci_handler {
 	char *name;    /* "": the default one */
 	char *program; /* path */
@@ -31,8 +38,8 @@ struct oci_handler {
 	/* What the program and this kernel can do: */
 	bool rro; /* mounts that are read-only recursively */
 	enum oci_idmap idmap;
-	bool criu;	  /* was built with CRIU, so it can checkpoint containers */
-	bool seccomp_bpf; /* takes a compiled filter: see spec/security.h */
+	bool criu; /* was built with CRIU, so it can checkpoint containers */
+	enum oci_seccomp seccomp;
 };
 
 struct oci_handlers {

@@ -76,22 +76,28 @@ static void features_come_from_the_program_or_its_version(void **state)
 {
 	static const struct {
 		const char *version, *features; /* NULL: the program has no such command */
-		bool rro, bpf;
+		bool rro;
+		enum oci_seccomp seccomp;
 		enum oci_idmap idmap;
 	} v[] = {
-		{ "crun version 1.3.9", NULL, false, true, OCI_IDMAP_NONE },
-		{ "crun version 1.4", NULL, true, true, OCI_IDMAP_NONE },
-		{ "crun version 1.8.1", NULL, true, true, OCI_IDMAP_SAME },
-		{ "crun version 1.8.6", "{\"mountOptions\":[\"rro\",\"idmap\"]}", true, true,
-		  OCI_IDMAP_SAME },
+		{ "crun version 1.3.9", NULL, false, OCI_SECCOMP_FILTER, OCI_IDMAP_NONE },
+		{ "crun version 1.4", NULL, true, OCI_SECCOMP_FILTER, OCI_IDMAP_NONE },
+		{ "crun version 1.8.1", NULL, true, OCI_SECCOMP_FILTER, OCI_IDMAP_SAME },
+		{ "crun version 1.8.6", "{\"mountOptions\":[\"rro\",\"idmap\"]}", true,
+		  OCI_SECCOMP_FILTER, OCI_IDMAP_SAME },
 		{ "crun version 1.29",
 		  "{\"mountOptions\":[\"rro\",\"idmap\"],\"linux\":{\"mountExtensions\":{\"idmap\":"
 		  "{\"enabled\":true}}}}",
-		  true, true, OCI_IDMAP_ANY },
-		{ "runc version 1.1.5", "{\"mountOptions\":[\"ro\",\"rro\"]}", true, false,
-		  OCI_IDMAP_NONE },
-		{ "runsc version 1", NULL, false, false, OCI_IDMAP_NONE },
-		{ "other 1", "nonsense", false, false, OCI_IDMAP_NONE },
+		  true, OCI_SECCOMP_FILTER, OCI_IDMAP_ANY },
+		{ "runc version 1.1.5", "{\"mountOptions\":[\"ro\",\"rro\"]}", true,
+		  OCI_SECCOMP_PROFILE, OCI_IDMAP_NONE },
+		{ "runc version 1.1.5",
+		  "{\"linux\":{\"seccomp\":{\"enabled\":true}},\"mountOptions\":[]}", false,
+		  OCI_SECCOMP_PROFILE, OCI_IDMAP_NONE },
+		{ "runc version 1.1.5", "{\"linux\":{\"seccomp\":{\"enabled\":false}}}", false,
+		  OCI_SECCOMP_NONE, OCI_IDMAP_NONE },
+		{ "runsc version 1", NULL, false, OCI_SECCOMP_PROFILE, OCI_IDMAP_NONE },
+		{ "other 1", "nonsense", false, OCI_SECCOMP_PROFILE, OCI_IDMAP_NONE },
 	};
 	struct hw_strings none = { 0 };
 
@@ -100,18 +106,32 @@ static void features_come_from_the_program_or_its_version(void **state)
 		AUTO(handlers_done) struct oci_handlers h = { 0 };
 		autofree char *features =
 			v[i].features ? str_printf("echo '%s'", v[i].features) : str_copy("exit 1");
-		autofree char *script = str_printf(
-			"#!/bin/sh\ncase $1 in\n--version) echo '%s'; echo more;;\n*) %s;;\nesac\n",
-			v[i].version, features);
+		autofree char *script = str_printf("#!/bin/sh\ncase $1 in\n--version) echo '%s'; "
+						   "echo +SYSTEMD +SECCOMP;;\n*) %s;;\nesac\n",
+						   v[i].version, features);
 
 		write_script("/tmp/handler", script);
 		handlers_probe("/tmp/handler", &none, &h);
 		assert_null(h.v[0].message);
 		assert_string_equal(h.v[0].version, v[i].version);
 		assert_int_equal(h.v[0].rro, v[i].rro);
-		assert_int_equal(h.v[0].seccomp_bpf, v[i].bpf);
+		assert_int_equal(h.v[0].seccomp, v[i].seccomp);
 		assert_int_equal(h.v[0].idmap, v[i].idmap);
 	}
+}
+
+static void a_crun_without_libseccomp_is_recognized(void **state)
+{
+	AUTO(handlers_done) struct oci_handlers h = { 0 };
+	struct hw_strings none = { 0 };
+
+	(void)state;
+	write_script("/tmp/handler", "#!/bin/sh\n"
+				     "[ $1 = --version ] && echo crun version 1.8.1 && "
+				     "echo +SYSTEMD +YAJL\n");
+	handlers_probe("/tmp/handler", &none, &h);
+	assert_null(h.v[0].message);
+	assert_int_equal(h.v[0].seccomp, OCI_SECCOMP_NONE);
 }
 
 static void the_real_program_has_all(void **state)
@@ -123,7 +143,8 @@ static void the_real_program_has_all(void **state)
 	handlers_probe(CRUN, &none, &h);
 	assert_null(h.v[0].message);
 	assert_non_null(strstr(h.v[0].version, "crun"));
-	assert_true(h.v[0].rro && h.v[0].seccomp_bpf && h.v[0].idmap >= OCI_IDMAP_SAME);
+	assert_true(h.v[0].rro && h.v[0].seccomp == OCI_SECCOMP_FILTER &&
+		    h.v[0].idmap >= OCI_IDMAP_SAME);
 }
 
 int main(void)
@@ -134,6 +155,8 @@ int main(void)
 		  a_silent_program_has_a_message },
 		{ "handler: features come from the program, or from the version of crun",
 		  features_come_from_the_program_or_its_version },
+		{ "handler: a crun that was built without libseccomp is recognized",
+		  a_crun_without_libseccomp_is_recognized },
 		{ "handler: crun of this host has the features that hawser uses",
 		  the_real_program_has_all },
 	};

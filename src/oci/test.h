@@ -23,6 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/os/proc.h"
 #include "base/time.h"
 #include "oci/cgroup.h"
 
@@ -120,6 +121,26 @@ static inline void run_forever(void)
 {
 	for (;;)
 		pause();
+}
+
+/* Runs commands of a shell, which must succeed. */
+static inline void run_shell(const char *commands)
+{
+	const char *const argv[] = { "/bin/sh", "-ec", commands, NULL };
+	AUTO(proc_result_done) struct proc_result result = { 0 };
+	struct hw_err e;
+
+	assert_ok(proc_run(
+			  &(struct proc){
+				  .path = argv[0],
+				  .argv = argv,
+				  .stderr_through = true,
+				  .cancel_fd = -1,
+				  .deadline = time_deadline(TEST_MS),
+			  },
+			  &result, &e),
+		  &e);
+	assert_int_equal(result.status, 0);
 }
 
 #endif

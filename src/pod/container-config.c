@@ -13,7 +13,6 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "base/log.h"
 #include "base/os/file.h"
 #include "base/str.h"
 #include "oci/spec/capabilities.h"
@@ -24,6 +23,7 @@
 #include "oci/spec/process.h"
 #include "oci/spec/security.h"
 #include "oci/spec/spec.h"
+#include "oci/user.h"
 #include "pod/container.h"
 
 #define CONFIG_MAX (16 << 20)
@@ -129,47 +129,41 @@ static int set_namespaces(struct oci_spec *s, const struct container *c, int *re
 
 /* ---- process ------------------------------------------------------------------------ */
 
-/* Parses "UID" or "UID:GID" of an image. */
-static int parse_image_user(const char *text, struct container *c, struct hw_err *e)
-{
-	AUTO(hw_strings_free) struct hw_strings parts = { 0 };
-	long long uid = 0, gid = 0;
-
-	if (str_empty(text))
-		return 0;
-	strings_split(text, ':', &parts);
-	if (!str_to_int64(parts.v[0], 0, UINT32_MAX - 1, &uid) ||
-	    (parts.n > 1 && !str_to_int64(parts.v[1], 0, UINT32_MAX - 1, &gid)))
-		return err_text(e, -EINVAL,
-				"user \"%.200s\" of the image: names are not supported yet", text);
-	c->uid = (uint32_t)uid;
-	c->gid = (uint32_t)gid;
-	return 0;
-}
-
-static int set_user(struct container *c, const struct image_config *image, struct hw_err *e)
+/* The root file system is mounted. */
+static int find_user(struct container *c, const struct image_config *image, struct user *ret,
+		     struct hw_err *e)
 {
 	const struct container_security *s = &c->spec->security;
-	uint32_t *groups;
+	const struct user_request request = {
+		.has_uid = s->has_user,
+		.has_gid = s->has_group,
+		.uid = (uint32_t)s->user,
+		.gid = (uint32_t)s->group,
+		.name = s->username,
+		.groups = s->groups.v,
+		.n_groups = s->groups.n,
+		.strict = s->groups_policy == GROUPS_STRICT,
+		.image = image->user,
+	};
+	autofree char *path = container_rootfs(c->pods, c->o.id);
+	autoclose int root = -1;
 
-	if (!str_empty(s->username))
-		return err_text(e, -EINVAL, SECURITY "run_as_username is not supported yet");
-	if (!s->has_user && parse_image_user(image->user, c, e) < 0)
-		return e->code;
-	if (s->has_user)
-		c->uid = (uint32_t)s->user;
-	if (s->has_group)
-		c->gid = (uint32_t)s->group;
-	groups = mem_new((s->groups.n + 1) * sizeof(*groups));
-	groups[0] = c->gid;
-	if (s->groups.n)
-		memcpy(groups + 1, s->groups.v, s->groups.n * sizeof(*groups));
-	c->groups = (struct hw_list){ groups, s->groups.n + 1 };
-	return 0;
+	root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0)
+		return err_set(e, -errno, "open %s", path);
+	return user_find(root, &request, ret, e);
+}
+
+static void set_user(struct container *c, struct user *u)
+{
+	c->uid = u->uid;
+	c->gid = u->gid;
+	c->groups = u->groups;
+	u->groups = (struct hw_list){ 0 };
 }
 
 static int set_process(struct oci_spec *s, const struct container *c,
-		       const struct image_config *image, struct hw_err *e)
+		       const struct image_config *image, const char *home, struct hw_err *e)
 {
 	const struct container_spec *spec = c->spec;
 	const struct pod_spec *pod = c->pod->spec;
@@ -183,6 +177,7 @@ static int set_process(struct oci_spec *s, const struct container *c,
 		.args = &spec->args,
 		.env = &spec->env,
 		.cwd = spec->working_dir,
+		.home = home,
 		.hostname = pod->hostname,
 		.terminal = spec->tty,
 		.no_new_privileges = spec->security.no_new_privs,
@@ -292,8 +287,10 @@ static int set_devices(struct oci_spec *s, const struct container *c, struct hw_
 
 /* ---- security and limits ------------------------------------------------------------ */
 
-static int set_security(struct oci_spec *s, const struct container *c, struct hw_err *e)
+static int set_security(struct oci_spec *s, const struct container *c,
+			const struct oci_handler *handler, struct hw_err *e)
 {
+	AUTO(container_seccomp_done) struct container_seccomp seccomp = { 0 };
 	const struct container_security *security = &c->spec->security;
 	struct spec_security to = {
 		.privileged = security->privileged,
@@ -303,14 +300,15 @@ static int set_security(struct oci_spec *s, const struct container *c, struct hw
 		.root = "",
 	};
 
-	if (security->has_seccomp && security->seccomp.type == PROFILE_LOCALHOST)
-		return err_text(e, -EINVAL, SECURITY "seccomp: profiles are not supported yet");
-	if (security->has_seccomp && security->seccomp.type == PROFILE_RUNTIME_DEFAULT)
-		log_event(LOG_INFO, "seccomp profile RuntimeDefault is not applied yet",
-			  "container", c->o.id, NULL);
-	if (security->has_apparmor && security->apparmor.type == PROFILE_RUNTIME_DEFAULT)
-		log_event(LOG_INFO, "AppArmor profile RuntimeDefault is not applied yet",
-			  "container", c->o.id, NULL);
+	if (container_find_seccomp(c, handler, &s->process.capabilities.bounding, &seccomp, e) < 0)
+		return e->code;
+	to.seccomp_bpf = seccomp.filter.data;
+	to.seccomp_len = seccomp.filter.len;
+	to.seccomp = seccomp.profile;
+	/* a privileged container may mount, for example; a profile that was chosen for it applies */
+	if (security->has_apparmor && security->apparmor.type == PROFILE_RUNTIME_DEFAULT &&
+	    !security->privileged)
+		to.apparmor = SPEC_APPARMOR_DEFAULT;
 	if (security->has_apparmor && security->apparmor.type == PROFILE_LOCALHOST)
 		to.apparmor = security->apparmor.ref;
 	return spec_set_security(s, &to, e);
@@ -360,12 +358,15 @@ static int build(struct oci_spec *s, struct container *c, const struct image_con
 {
 	const struct oci_handler *handler =
 		handlers_find(c->pods->options.handlers, c->pod->spec->handler);
+	AUTO(user_done) struct user user = { 0 };
 	int r;
 
 	s->root = container_rootfs(c->pods, c->o.id);
-	r = set_user(c, image, e);
-	if (r == 0)
-		r = set_process(s, c, image, e);
+	r = find_user(c, image, &user, e);
+	if (r < 0)
+		return r;
+	set_user(c, &user);
+	r = set_process(s, c, image, user.home, e);
 	if (r == 0)
 		r = set_capabilities(s, c, e);
 	if (r == 0)
@@ -374,12 +375,12 @@ static int build(struct oci_spec *s, struct container *c, const struct image_con
 		r = set_devices(s, c, e);
 	if (r == 0)
 		r = set_limits(s, c, e);
-	if (r == 0)
-		r = set_security(s, c, e);
-	if (r == 0) /* last, because it creates missing directories */
+	if (r < 0)
+		return r;
+	set_annotations(s, c);
+	r = set_security(s, c, handler, e); /* its annotation replaces one of the client */
+	if (r == 0)			    /* last, because it creates missing directories */
 		r = set_mounts(s, c, handler, e);
-	if (r == 0)
-		set_annotations(s, c);
 	return r;
 }
 

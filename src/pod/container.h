@@ -133,6 +133,20 @@ int container_write_config(struct container *c, const struct image_config *image
 /* Reads config.json. */
 int container_read_config(const struct container *c, struct oci_spec *ret_spec, struct hw_err *e);
 
+/* ---- container-seccomp.c ------------------------------------------------------------ */
+/* For struct spec_security. Both are empty if the container has no profile. */
+struct container_seccomp {
+	struct buf filter;
+	char *profile; /* JSON; NULL: none */
+};
+/* @capabilities: the bounding set of the container. Return: 0; -EINVAL: the profile is missing or invalid;
+ * -EOPNOTSUPP: @handler cannot apply one; or another negative errno */
+int container_find_seccomp(const struct container *c, const struct oci_handler *handler,
+			   const struct hw_strings *capabilities, struct container_seccomp *ret,
+			   struct hw_err *e);
+void container_seccomp_done(struct container_seccomp *s);
+AUTO_VALUE_DEFINE(container_seccomp_done, struct container_seccomp);
+
 /* ---- container-create.c ------------------------------------------------------------- */
 /* Starts a container that was created, or finds that it runs. The caller owns it; its row has the time of
  * the start. On failure it is killed, and has ended with that error. */

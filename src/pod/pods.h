@@ -58,6 +58,7 @@
 struct pods;
 struct network_watch;
 struct events;
+struct filters;
 struct pod_cidr;
 struct spec_host;
 struct store;
@@ -75,11 +76,11 @@ struct pods_options {
 	const struct hw_map *sysctls;	     /* default sysctls of pods with a network namespace */
 	int network_timeout_ms;		     /* for ADD */
 	/* for containers */
-	struct store *store;	      /* borrowed */
-	const struct spec_host *host; /* borrowed */
-	const struct hw_strings
-		*capabilities; /* of a container by default; borrowed; NULL: containerd's */
-	const char *conmon;    /* path; NULL: not found */
+	struct store *store;		       /* borrowed */
+	const struct spec_host *host;	       /* borrowed */
+	const struct hw_strings *capabilities; /* of a container by default; borrowed */
+	const char *conmon;		       /* path; NULL: not found */
+	struct filters *filters;	       /* compiled seccomp profiles; borrowed */
 };
 
 /* Opens the database and publishes the pods that it contains. Changes nothing else.

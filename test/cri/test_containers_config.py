@@ -82,34 +82,6 @@ def test_the_working_directory_is_that_of_the_request_or_the_image_and_is_create
     assert refused(d.cri.create, pod, working_dir="relative")[0] == "INVALID_ARGUMENT"
 
 
-@pytest.mark.parametrize("of_image,request_,uid,gid,groups", [
-    ("", {}, 0, 0, [0]), ("1002", {}, 1002, 0, [0]), ("1002:1003", {}, 1002, 1003, [1003]),
-    ("1002", {"run_as_user": {"value": 7}}, 7, 0, [0]),
-    ("", {"run_as_user": {"value": 7}, "run_as_group": {"value": 8}, "supplemental_groups": [9, 10]}, 7, 8, [8, 9, 10]),
-    ("1002:1003", {"run_as_user": {}}, 0, 0, [0])])
-def test_user_and_groups_are_those_of_the_request_or_the_image(containers, of_image, request_, uid, gid, groups):
-    d = containers()
-    pod = d.cri.pod()
-    image = d.load("hawser.test/user:1", User=of_image)
-    status = proc_status(d.cri, pod, image=image, **request_)
-    assert status["Uid"].split() == [str(uid)] * 4 and status["Gid"].split() == [str(gid)] * 4
-    assert {int(g) for g in status["Groups"].split()} == set(groups)
-    user = d.cri.container(d.cri.create(pod, image=image, **request_)).user.linux
-    assert (user.uid, user.gid, list(user.supplemental_groups)) == (uid, gid, groups)
-
-
-def test_a_group_needs_a_user_and_ids_must_be_valid(containers):
-    d = containers()
-    pod = d.cri.pod()
-    context = "linux.security_context."
-    for request_, error in (
-            ({"run_as_group": {"value": 1}}, "run_as_group needs run_as_user or run_as_username"),
-            ({"run_as_user": {"value": -1}}, "run_as_user: -1 is not a valid ID"),
-            ({"run_as_user": {"value": 2**32}}, "run_as_user: 4294967296 is not a valid ID"),
-            ({"supplemental_groups": [-5]}, "supplemental_groups[0]: -5 is not a valid ID")):
-        assert refused(d.cri.create, pod, **request_) == ("INVALID_ARGUMENT", context + error)
-
-
 @pytest.mark.parametrize("change,error", [
     ({"metadata": {"name": ""}}, "config.metadata.name is missing"), ({"image": {"image": ""}},
                                                                       "config.image.image is missing"),
@@ -335,6 +307,19 @@ def test_capabilities_are_added_to_and_dropped_from_the_default_ones(containers)
     assert refused(d.cri.create, pod, capabilities={"add_capabilities": ["NONSENSE"]})[0] == "INVALID_ARGUMENT"
 
 
+# CHOWN DAC_OVERRIDE FOWNER FSETID KILL SETGID SETUID SETPCAP NET_BIND_SERVICE NET_RAW SYS_CHROOT MKNOD AUDIT_WRITE SETFCAP
+CONTAINERDS = sum(1 << n for n in (0, 1, 3, 4, 5, 6, 7, 8, 10, 13, 18, 27, 29, 31))
+
+
+@pytest.mark.parametrize("config,expected", [
+    ("", CONTAINERDS), ("default-capabilities: [kill, CAP_CHOWN]\n", KILL | CHOWN), ("default-capabilities: []\n", 0),
+    ("default-capabilities: [SYS_RESOURCE, KILL]\n", KILL | 1 << 24)])
+def test_the_default_capabilities_are_those_of_the_configuration_that_the_daemon_has(containers, config, expected):
+    d = containers(config=config)
+    found = capabilities(proc_status(d.cri, d.cri.pod()))
+    assert found["CapEff"] == found["CapBnd"] == expected & own_capabilities()
+
+
 def test_a_privileged_container_has_all_rights_and_needs_a_privileged_pod(containers):
     d = containers()
     plain = d.cri.pod("plain")
@@ -384,18 +369,18 @@ def test_a_readonly_root_file_system_cannot_be_written(containers):
 CONTEXT = "linux.security_context."
 
 
-def test_the_default_seccomp_profile_is_accepted_and_logged_as_not_applied(containers):
+@pytest.mark.skipif(os.path.exists("/sys/module/apparmor"), reason="this host has AppArmor")
+def test_on_a_host_without_apparmor_a_profile_is_refused(containers):
     d = containers()
-    container = d.cri.run_container(d.cri.pod(), seccomp={"profile_type": 0})
-    own = re.search("Seccomp_filters:.*\n", pathlib.Path("/proc/self/status").read_text())[0]
-    assert own in d.cri.sh(container, PROC_STATUS)
-    assert "seccomp profile RuntimeDefault is not applied yet container=" + container in d.log()
-
-
-def test_the_default_apparmor_profile_is_accepted_and_logged_as_not_applied(containers):
-    d = containers()
-    container = d.cri.run_container(d.cri.pod(), apparmor={"profile_type": 0})
-    assert "AppArmor profile RuntimeDefault is not applied yet container=" + container in d.log()
+    pod = d.cri.pod()
+    for apparmor, name in (({"profile_type": 0}, "hawser-default"),
+                           ({"profile_type": 2, "localhost_ref": "some"}, "some")):
+        assert refused(d.cri.create, pod, apparmor=apparmor) == (
+            "FAILED_PRECONDITION", "AppArmor profile %s: this host has no AppArmor" % name)
+    d.cri.run_container(pod, apparmor={"profile_type": 1})
+    options = {"network": NODE, "pid": CONTAINER}
+    privileged = d.cri.pod("b", linux={"security_context": {"privileged": True, "namespace_options": options}})
+    d.cri.run_container(privileged, privileged=True, apparmor={"profile_type": 0})
 
 
 @pytest.mark.parametrize("field,kind", [("seccomp_profile_path", "seccomp"), ("apparmor_profile", "apparmor")])
@@ -415,13 +400,11 @@ def test_the_deprecated_fields_of_profiles_are_read_if_the_new_ones_are_missing(
 
 
 @pytest.mark.parametrize("change,error", [
-    ({"seccomp": {"profile_type": 2, "localhost_ref": "/p.json"}}, CONTEXT + "seccomp: profiles are not supported yet"),
     ({"seccomp": {"profile_type": 2}}, CONTEXT + "seccomp.localhost_ref is missing"),
     ({"seccomp": {"profile_type": 7}}, CONTEXT + "seccomp.profile_type: unknown value 7"),
     ({"apparmor": {"profile_type": 7}}, CONTEXT + "apparmor.profile_type: unknown value 7"),
     *[({"selinux_options": {part: "x"}}, CONTEXT + "selinux_options is not supported yet")
       for part in ("user", "role", "type", "level")],
-    ({"run_as_username": "www-data"}, CONTEXT + "run_as_username is not supported yet"),
     ({"userns_options": {"mode": POD}},
      CONTEXT + "namespace_options.userns_options: user namespaces are not supported yet"),
     ({"CDI_devices": [{"name": "vendor.com/class=a"}]}, "CDI_devices is not supported yet"),
@@ -447,10 +430,3 @@ def test_a_refused_create_leaves_nothing(containers, change):
     refused(d.cri.create, pod, mounts=mounts, log_path="below/main.log", **change)
     assert not any(path.exists() for path in missing)
     assert not d.container_rows() and not list((d.dir / "root/containers").iterdir())
-
-
-def test_a_user_name_of_an_image_is_refused(containers):
-    d = containers()
-    image = d.load("hawser.test/named:1", User="www-data")
-    assert refused(d.cri.create, d.cri.pod(), image=image) == (
-        "INVALID_ARGUMENT", 'user "www-data" of the image: names are not supported yet')

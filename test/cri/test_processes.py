@@ -32,9 +32,9 @@ FETCH_UID = 54321
 DAEMON, SUPERVISOR, FETCHER, READER, UNPACKER, LAYER = (
     "hawser-cri", "hawser-fetch: supervisor", "hawser-fetch: fetcher, registry", "hawser-fetch: fetcher, archive",
     "hawser-fetch: unpacker", "hawser-layer")
-SERVE, CALL, PLUGIN, PAUSE, CONMON, CRUN = (
-    "hawser-plugin serve", "hawser-plugin serve: process of a call", "plugin that is executed", "hawser-pause", "conmon",
-    "crun of an ExecSync")
+SECCOMP, SERVE, CALL, PLUGIN, PAUSE, CONMON, CRUN = (
+    "hawser-seccomp", "hawser-plugin serve", "hawser-plugin serve: process of a call", "plugin that is executed",
+    "hawser-pause", "conmon", "crun of an ExecSync")
 
 
 @contextlib.contextmanager
@@ -132,7 +132,7 @@ def test_hawser_layer_does_not_inherit_the_environment_of_the_daemon(server, tmp
 
 def documented_variables():
     """What SECURITY.md says that plugins get, with HAWSER_STATE and those of CNI."""
-    (text,) = re.findall(r"hawser-fetch gets the variables(.*)hawser-layer gets\s+none\. Plugins get (.*?): Calico",
+    (text,) = re.findall(r"hawser-fetch gets the variables(.*)hawser-layer and\s+hawser-seccomp get none\. Plugins get (.*?): Calico",
                          SECURITY.read_text(), re.DOTALL)
     upper = re.findall("`([^`]+)`", "".join(text))
     return {*upper, *(name.lower() for name in upper if name.endswith("_PROXY"))}
@@ -202,6 +202,16 @@ def verifying(directory):
     with helper(BUILD / "bin/hawser-layer", "verify", directory / "layer") as (pid, _):
         wait_until(lambda: status_of(pid)["NoNewPrivs"] == "1")
         yield pid
+
+
+@contextlib.contextmanager
+def compiling():
+    """hawser-seccomp, waiting for the profile: yields its pid."""
+    process = subprocess.Popen([BUILD / "bin/hawser-seccomp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    wait_until(lambda: status_of(process.pid)["Seccomp"] == "2")
+    yield process.pid
+    out, _ = process.communicate(b'{"defaultAction":"SCMP_ACT_ALLOW"}')
+    assert process.returncode == 0 and out
 
 
 def exec_pid(daemon, container):
@@ -285,6 +295,7 @@ def documented():
 
 def test_security_md_describes_the_processes_as_they_are(server, containers, tmp_path):  # noqa: F811
     with (pulling(tmp_path, server, config="fetch-uid: %d\n" % FETCH_UID) as pids, loading(tmp_path) as reader,
-          verifying(tmp_path) as layer, running(containers()) as others):
-        found = {name: row_of(pid) for name, pid in {**pids, READER: reader, LAYER: layer, **others}.items()}
+          verifying(tmp_path) as layer, compiling() as compiler, running(containers()) as others):
+        found = {name: row_of(pid)
+                 for name, pid in {**pids, READER: reader, LAYER: layer, SECCOMP: compiler, **others}.items()}
     assert found == documented()

@@ -29,6 +29,7 @@
 #include "cri/config/fetch-uid.h"
 #include "image/reference.h"
 #include "oci/handler.h"
+#include "oci/spec/capabilities.h"
 
 #define AT(member) HW_AT(struct config, member)
 
@@ -65,6 +66,12 @@ const struct hw_field config_fields[] = {
 	  .def = "[\"net.ipv4.ip_unprivileged_port_start=0\","
 		 "\"net.ipv4.ping_group_range=0 2147483647\"]",
 	  .help = "NAME=VALUE: sysctls of pods that have a network namespace" },
+	{ "default-capabilities", HW_STRINGS, AT(default_capabilities),
+	  .def = "[\"CHOWN\",\"DAC_OVERRIDE\",\"FSETID\",\"FOWNER\",\"MKNOD\",\"NET_RAW\","
+		 "\"SETGID\",\"SETUID\",\"SETFCAP\",\"SETPCAP\",\"NET_BIND_SERVICE\","
+		 "\"SYS_CHROOT\",\"KILL\",\"AUDIT_WRITE\"]",
+	  .help = "capabilities of containers whose request does not change them; by default those "
+		  "of containerd" },
 	{ "registry-mirror", HW_STRINGS, AT(registry_mirror), .def = "[]",
 	  .help = "HOST=URL: pull images of HOST from URL first; mirrors are tried in order" },
 	{ "plain-http", HW_STRINGS, AT(plain_http), .def = "[]",
@@ -342,6 +349,14 @@ static int check_sysctl(const char *text, struct hw_err *e)
 	return 0;
 }
 
+static int check_capability(const char *text, struct hw_err *e)
+{
+	char *name = (char *)text;
+	uint64_t set;
+
+	return spec_parse_capabilities(&(struct hw_strings){ &name, 1 }, &set, e);
+}
+
 static int check_image(const char *text, struct hw_err *e)
 {
 	AUTO(reference_done) struct reference ref = { 0 };
@@ -403,6 +418,7 @@ static const struct value_check {
 	{ "cni-conf-template", check_optional_path },
 	{ "runtime-handler", check_handler },
 	{ "default-sysctls", check_sysctl },
+	{ "default-capabilities", check_capability },
 	{ "registry-mirror", check_mirror },
 	{ "plain-http", check_host },
 	{ "auth-file", check_optional_path },

@@ -37,6 +37,7 @@ struct config {
 	struct hw_strings gc_networks;
 	struct hw_strings runtime_handler; /* NAME=PROGRAM */
 	struct hw_strings default_sysctls; /* NAME=VALUE */
+	struct hw_strings default_capabilities;
 	struct hw_strings registry_mirror; /* HOST=URL */
 	struct hw_strings plain_http;	   /* HOST */
 	char *auth_file, *certs_dir;

@@ -150,6 +150,7 @@ static int serve_status(const void *ctx, struct rpc_call *call, const ProtobufCM
 	response.status = &status;
 	response.n_runtime_handlers =
 		make_handlers(&arena, s->handlers, &response.runtime_handlers);
+	features.supplemental_groups_policy = true;
 	response.features = &features;
 	return api_send(call, &response.base, e);
 }

@@ -59,14 +59,6 @@ static const char *const names[] = {
 	[CAP_CHECKPOINT_RESTORE] = "CHECKPOINT_RESTORE",
 };
 
-static const char *const defaults[] = {
-	"CHOWN",   "DAC_OVERRIDE", "FSETID",	       "FOWNER",
-	"MKNOD",   "NET_RAW",	   "SETGID",	       "SETUID",
-	"SETFCAP", "SETPCAP",	   "NET_BIND_SERVICE", "SYS_CHROOT",
-	"KILL",	   "AUDIT_WRITE",
-};
-const struct hw_strings spec_default_capabilities = { (char **)defaults, ARRAY_SIZE(defaults) };
-
 uint64_t spec_own_capabilities(void)
 {
 	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -152,8 +144,7 @@ int spec_set_capabilities(struct oci_spec *s, const struct spec_capabilities *c,
 	uint64_t set, add = 0, drop = 0, ambient = 0;
 	int r;
 
-	r = spec_parse_capabilities(c->defaults ? c->defaults : &spec_default_capabilities, &set,
-				    e);
+	r = spec_parse_capabilities(c->defaults, &set, e);
 	if (r == 0 && !c->privileged)
 		r = parse(c->add, &add, e);
 	if (r == 0 && !c->privileged)

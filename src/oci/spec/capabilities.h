@@ -20,14 +20,10 @@
 
 /* NULL means: empty. */
 struct spec_capabilities {
-	const struct hw_strings *defaults; /* NULL: spec_default_capabilities */
-	const struct hw_strings *add, *drop, *ambient;
+	const struct hw_strings *defaults, *add, *drop, *ambient;
 	bool privileged;    /* all of this process; the other members do not matter */
 	uint64_t available; /* spec_own_capabilities() */
 };
-
-/* What containerd gives a container. */
-extern const struct hw_strings spec_default_capabilities;
 
 /* The capabilities that this process can pass on: permitted, and in its bounding set. A bit for each
  * number of <linux/capability.h>. */

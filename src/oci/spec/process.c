@@ -83,6 +83,11 @@ static int set_env(struct oci_process *process, const struct spec_process *p, st
 
 		strings_add(env, entry);
 	}
+	if (!str_empty(p->home)) {
+		autofree char *entry = str_printf("HOME=%s", p->home);
+
+		strings_add(env, entry);
+	}
 	if (p->terminal)
 		strings_add(env, "TERM=xterm");
 	for (size_t i = 0; p->image_env && i < p->image_env->n; i++)

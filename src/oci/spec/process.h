@@ -4,8 +4,8 @@
  *
  *	args	command, else the image's entrypoint; then args, else the image's cmd, unless there is a
  *		command: it replaces both
- *	env	PATH, HOSTNAME, TERM; the image's variables; the request's variables. A later variable
- *		replaces an earlier one of the same name. HOME is set by crun, from the image's passwd.
+ *	env	PATH, HOSTNAME, HOME, TERM; the image's variables; the request's variables. A later variable
+ *		replaces an earlier one of the same name.
  *	cwd	the request's, else the image's, else /. crun creates it.
  *	oom	raised to the lowest value that this process may set (oom-score.h)
  */
@@ -24,6 +24,7 @@ struct spec_process {
 	const struct hw_map *env;
 	const char *cwd;
 	const char *hostname;
+	const char *home; /* of the user: see oci/user.h */
 	bool terminal;
 	bool no_new_privileges;
 	uint32_t uid, gid;

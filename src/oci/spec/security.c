@@ -119,13 +119,13 @@ static int check_selinux(const char *root, const char *label, struct hw_err *e)
 
 static void set_seccomp(struct oci_spec *s, const struct spec_security *security)
 {
-	if (security->seccomp_bpf) {
-		autofree char *text = base64_encode(security->seccomp_bpf, security->seccomp_len);
+	autofree char *text = NULL;
 
+	if (security->seccomp_bpf) {
+		text = base64_encode(security->seccomp_bpf, security->seccomp_len);
 		spec_annotate(s, SECCOMP_ANNOTATION, text);
-	} else {
-		s->seccomp = str_copy(security->seccomp);
 	}
+	s->seccomp = str_copy(security->seccomp);
 }
 
 int spec_set_security(struct oci_spec *s, const struct spec_security *security, struct hw_err *e)

@@ -134,7 +134,7 @@ struct oci_spec {
 	struct hw_list devices;			   /* struct oci_device */
 	char *cgroups_path;
 	struct oci_limits limits;
-	char *seccomp; /* JSON object; NULL: no filter, or security.h has set a compiled one */
+	char *seccomp; /* JSON object; NULL: no profile, or only a compiled one: see security.h */
 	char *rootfs_propagation;
 	struct hw_strings masked_paths, readonly_paths;
 	char *mount_label;

@@ -70,8 +70,10 @@ static void the_last_variable_of_a_name_is_used(void **state)
 					.image_env = &STRINGS("B=1", "BB=1", "TERM=dumb"),
 					.env = &env,
 					.hostname = "web-0",
+					.home = "/root",
 					.terminal = true });
-	assert_spec(&s, "process.env", "[" PATH ",'HOSTNAME=web-0','TERM=dumb','B=','BB=1','Ä=ö']");
+	assert_spec(&s, "process.env",
+		    "[" PATH ",'HOSTNAME=web-0','HOME=/root','TERM=dumb','B=','BB=1','Ä=ö']");
 	assert_spec(&s, "process.terminal", "true");
 	set(&t, &(struct spec_process){ .cmd = &STRINGS("x"), .image_env = &STRINGS("PATH=/bin") });
 	assert_spec(&t, "process.env", "['PATH=/bin']");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/confine/confine.h - sandbox for processes that read untrusted input
+ * confine/confine.h - sandbox for processes that read untrusted input
  *
  * What:  limits what an attacker gains from a bug in the code that parses the input: files,
  *        capabilities and system calls, by the role of the process. SECURITY.md has the
@@ -12,8 +12,8 @@
  *        The caller must close all descriptors of directories other than @root: they would allow
  *        an escape from the chroot.
  */
-#ifndef FETCH_CONFINE_CONFINE_H
-#define FETCH_CONFINE_CONFINE_H
+#ifndef CONFINE_CONFINE_H
+#define CONFINE_CONFINE_H
 
 #include "base/err.h"
 
@@ -34,6 +34,8 @@ enum confine_role {
 	/* Reads a stored layer in the directory @root, which becomes its root. It cannot change
 	 * anything there. */
 	CONFINE_LAYER,
+	/* Compiles a seccomp profile. It can use its open descriptors, and nothing else. */
+	CONFINE_COMPILER,
 };
 
 /* @root: descriptor of a directory. It is replaced: afterwards the number refers to the new root. -1

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/confine/landlock.c - restrict a process to reading certain files
+ * confine/landlock.c - restrict a process to reading certain files
  *
  * How:   a ruleset forbids all operations that this kernel's Landlock knows, and has an exception
  *        for each path. An exception belongs to the file that the path leads to at this time: if the
  *        file is replaced later, the process cannot read the new one.
  */
-#include "fetch/confine/landlock.h"
+#include "confine/landlock.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/confine/test-confine.c - what a confined process may do, and what it may not
+ * confine/test-confine.c - what a confined process may do, and what it may not
  */
-#include "fetch/confine/confine.h"
+#include "confine/confine.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -37,10 +37,12 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "fetch/unpack/tree.h"
+#include "base/os/remove-tree.h"
 
 /* Runs body() in a process that is confined to a new directory with a file "old" and a device
  * "null". Return: its exit status */
+#define OPAQUE "trusted.overlay.opaque"
+
 static pid_t parent; /* of the confined process */
 
 static int run_confined_as(enum confine_role role, int (*body)(int root))
@@ -58,7 +60,7 @@ static int run_confined_as(enum confine_role role, int (*body)(int root))
 	assert_true(file >= 0);
 	assert_int_equal(write(file, "x", 1), 1);
 	assert_int_equal(fchown(file, 5, 6), 0);
-	assert_int_equal(fsetxattr(root, TREE_OPAQUE, "y", 1, 0), 0);
+	assert_int_equal(fsetxattr(root, OPAQUE, "y", 1, 0), 0);
 	assert_int_equal(mknodat(root, "null", S_IFCHR | 0666, makedev(1, 3)), 0);
 	parent = getpid();
 	pid = fork();
@@ -110,7 +112,7 @@ static int try_create(int root)
 		return 2;
 	if (mknodat(root, "c", S_IFCHR | 0600, makedev(1, 3)) < 0)
 		return 3;
-	if (fsetxattr(root, TREE_OPAQUE, "y", 1, 0) < 0)
+	if (fsetxattr(root, OPAQUE, "y", 1, 0) < 0)
 		return 4;
 	return syncfs(root) < 0 ? 5 : 0;
 }
@@ -336,7 +338,7 @@ static int try_layer(int root)
 	int fd = open("/old", O_RDONLY | O_CLOEXEC);
 	char byte;
 
-	if (fd < 0 || read(fd, &byte, 1) != 1 || fgetxattr(root, TREE_OPAQUE, &byte, 1) != 1)
+	if (fd < 0 || read(fd, &byte, 1) != 1 || fgetxattr(root, OPAQUE, &byte, 1) != 1)
 		return 1;
 	if (open("/etc/passwd", O_RDONLY | O_CLOEXEC) >= 0 || errno != ENOENT)
 		return 2;
@@ -358,6 +360,29 @@ static void test_layer(void **state)
 	(void)state;
 	needs_root();
 	assert_int_equal(run_confined_as(CONFINE_LAYER, try_layer), 0);
+}
+
+static int try_compiler(void)
+{
+	int pair[2], file = open("/etc/passwd", O_RDONLY | O_CLOEXEC);
+	struct hw_err e;
+	char byte;
+
+	if (file < 0 || pipe2(pair, O_CLOEXEC) < 0)
+		return 1;
+	if (confine(CONFINE_COMPILER, -1, &e) < 0)
+		return 2;
+	if (read(file, &byte, 1) != 1 || write(pair[1], &byte, 1) != 1)
+		return 3;
+	if (open("/etc/passwd", O_RDONLY | O_CLOEXEC) >= 0 || errno != ENOSYS)
+		return 5;
+	return try_calls(file);
+}
+
+static void test_compiler(void **state)
+{
+	(void)state;
+	assert_int_equal(run_forked(try_compiler), 0);
 }
 
 static int try_supervisor(void)
@@ -613,6 +638,9 @@ int main(void)
 		{ "confine: a process that reads a stored layer can read its files and change "
 		  "nothing",
 		  test_layer },
+		{ "confine: a process that compiles a profile can use only file descriptors that "
+		  "are already open",
+		  test_compiler },
 		{ "confine: a supervisor can start unpackers, but no programs and no connections",
 		  test_supervisor },
 		{ "confine: a process that talks to registries cannot start programs or change "

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/confine/landlock.h - restrict a process to reading certain files
+ * confine/landlock.h - restrict a process to reading certain files
  *
  * What:  the process can then open only the listed files, for reading, and change nothing in the
  *        file system by name. It cannot listen on TCP ports, send signals to other processes, or
@@ -9,8 +9,8 @@
  *        seccomp filter refuses it, nothing happens; on an older kernel, some of the restrictions
  *        are missing.
  */
-#ifndef FETCH_CONFINE_LANDLOCK_H
-#define FETCH_CONFINE_LANDLOCK_H
+#ifndef CONFINE_LANDLOCK_H
+#define CONFINE_LANDLOCK_H
 
 #include <stddef.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/confine/confine.c - sandbox for processes that read untrusted input
+ * confine/confine.c - sandbox for processes that read untrusted input
  *
  * How:   the table roles[] says what each process keeps, in four mechanisms.
  *        The root of a process that handles a layer is a mount of its own, with "nodev" among others: seccomp cannot
@@ -16,7 +16,7 @@
  *        first and fall back.
  *        Landlock (landlock.c) limits which files a process that talks to registries can read.
  */
-#include "fetch/confine/confine.h"
+#include "confine/confine.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -38,7 +38,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "fetch/confine/landlock.h"
+#include "confine/landlock.h"
 
 #if defined(__x86_64__)
 #define ARCHITECTURE AUDIT_ARCH_X86_64
@@ -253,6 +253,7 @@ static const struct role {
 			    .mount = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID |
 				     MOUNT_ATTR_NOEXEC,
 			    .calls = CALLS(layer_calls) },
+	[CONFINE_COMPILER] = { 0 },
 };
 
 #define CALLS_MAX   128 /* of a role, common_calls included */
