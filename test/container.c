@@ -4,7 +4,9 @@
  *
  *	container DIR pod [pause]        create the pod "pod", which uses the host's network; pause: its
  *	                                 containers share a PID namespace
- *	container DIR create NAME IMAGE  create a container that prints "ready", and ends with 7 on SIGTERM
+ *	container DIR create NAME IMAGE [VOLUME]
+ *	                                 create a container that prints "ready", and ends with 7 on SIGTERM;
+ *	                                 VOLUME: an image, of which /bin is mounted
  *	container DIR start NAME
  *	container DIR stop NAME GRACE
  *	container DIR remove NAME
@@ -59,6 +61,17 @@ static int remove_image(struct node *n, char **args, struct hw_err *e)
 
 /* ---- containers --------------------------------------------------------------------- */
 
+static struct container_mount *make_volume(const char *image)
+{
+	struct container_mount *m = mem_new(sizeof(*m));
+
+	*m = (struct container_mount){ .container_path = str_copy("/mnt"),
+				       .image = str_copy(image),
+				       .image_sub_path = str_copy("bin"),
+				       .readonly = true };
+	return m;
+}
+
 static int create_container(struct node *n, char **args, struct hw_err *e)
 {
 	AUTO(shared_unref) struct container_spec *spec = container_spec_new();
@@ -71,6 +84,8 @@ static int create_container(struct node *n, char **args, struct hw_err *e)
 	spec->name = str_copy(args[0]);
 	spec->image = str_copy(args[1]);
 	spec->log_path = str_printf("%s.log", args[0]);
+	if (args[2])
+		spec->mounts = (struct hw_list){ make_volume(args[2]), 1 };
 	strings_add(&spec->command, "/bin/sh");
 	strings_add(&spec->command, "-c");
 	strings_add(&spec->command, SCRIPT);
@@ -194,7 +209,7 @@ int main(int argc, char **argv)
 {
 	static const struct node_program program = {
 		.name = "container",
-		.usage = "pod [pause] | create NAME IMAGE | start NAME | stop NAME GRACE | "
+		.usage = "pod [pause] | create NAME IMAGE [VOLUME] | start NAME | stop NAME GRACE | "
 			 "remove NAME | exec NAME WORD... | rmi IMAGE | recover | list",
 		.commands = commands,
 		.n_commands = ARRAY_SIZE(commands),

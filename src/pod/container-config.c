@@ -28,6 +28,8 @@
 
 #define CONFIG_MAX (16 << 20)
 #define SECURITY   "linux.security_context."
+/* Kubelet looks for it at the start of the message. */
+#define RRO_UNSUPPORTED "RROUnsupported"
 
 /* ---- namespaces --------------------------------------------------------------------- */
 
@@ -224,7 +226,7 @@ static int set_mounts(struct oci_spec *s, const struct container *c,
 {
 	const struct pod_spec *pod = c->pod->spec;
 	const struct container_mount *from = c->spec->mounts.v;
-	size_t n = c->spec->mounts.n;
+	size_t n = c->spec->mounts.n, images = 0;
 	autofree struct spec_mount *requested = mem_new((n + 1) * sizeof(*requested));
 	autofree char *hostname = pod_path(c->pods, c->pod->o.id, "hostname");
 	autofree char *hosts = pod_path(c->pods, c->pod->o.id, "hosts");
@@ -247,10 +249,9 @@ static int set_mounts(struct oci_spec *s, const struct container *c,
 		.rro = handler->rro,
 		.idmap = handler->idmap,
 	};
+	int r;
 
 	for (size_t i = 0; i < n; i++) {
-		if (!str_empty(from[i].image))
-			return err_text(e, -EINVAL, "mounts[%zu].image is not supported yet", i);
 		/* a kubelet sends it on every host; without SELinux there are no labels to
 		 * change */
 		if (from[i].selinux_relabel && access("/sys/fs/selinux/enforce", F_OK) == 0)
@@ -258,7 +259,8 @@ static int set_mounts(struct oci_spec *s, const struct container *c,
 					"mounts[%zu].selinux_relabel is not supported yet", i);
 		requested[i] = (struct spec_mount){
 			.container_path = from[i].container_path,
-			.host_path = from[i].host_path,
+			.host_path = str_empty(from[i].image) ? from[i].host_path
+							      : c->mount_sources.v[images++],
 			.readonly = from[i].readonly,
 			.recursive_readonly = from[i].recursive_read_only,
 			.propagation = (enum spec_propagation)from[i].propagation,
@@ -268,7 +270,8 @@ static int set_mounts(struct oci_spec *s, const struct container *c,
 			return err_text(e, -EINVAL, "mounts[%zu].uidMappings is not supported yet",
 					i);
 	}
-	return spec_set_mounts(s, &mounts, e);
+	r = spec_set_mounts(s, &mounts, e);
+	return r == -EOPNOTSUPP ? err_ctx(e, RRO_UNSUPPORTED) : r;
 }
 
 static int set_devices(struct oci_spec *s, const struct container *c, struct hw_err *e)

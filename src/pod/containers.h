@@ -7,7 +7,7 @@
  *
  *	ROOT/pods.db                 the database (container-state.c)
  *	ROOT/containers/ID/upper work	what the container writes to its root file system
- *	STATE/containers/ID          the bundle: config.json, rootfs (a mount), and the files of the monitor
+ *	STATE/containers/ID          the bundle: config.json; rootfs and images/N (mounts); the files of the monitor
  *	                             (oci/run/monitor.h)
  *	STATE/exits/ID               the exit code
  *	STATE/crun                   state of the OCI runtime
@@ -113,9 +113,10 @@ struct container_view {
 	const struct container_spec *spec; /* NULL: lost */
 	/* The limits as they are now: those of the spec, changed by updates. NULL: lost */
 	const struct container_limits *limits;
-	char *image_id, *image_ref; /* ID; name with digest, or the ID */
-	char *log;		    /* path of the log; "": none */
-	int pid;		    /* first process; 0: none */
+	char *image_id, *image_ref;   /* ID; name with digest, or the ID */
+	struct hw_strings mount_refs; /* as image_ref: the images of mounts, in their order */
+	char *log;		      /* path of the log; "": none */
+	int pid;		      /* first process; 0: none */
 	int stop_signal;
 	uint32_t uid, gid;
 	struct hw_list groups; /* uint32_t: supplemental groups */

@@ -57,6 +57,9 @@ static const char *const migrations[] = {
 	" groups TEXT NOT NULL," /* a JSON list */
 	" limits TEXT NOT NULL"	 /* oci_resources_fields: as they are now */
 	") WITHOUT ROWID;",
+
+	/* the images of mounts: a JSON list */
+	"ALTER TABLE containers ADD COLUMN mount_refs TEXT NOT NULL DEFAULT '[]';",
 };
 
 static const struct db_options options = {

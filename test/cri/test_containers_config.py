@@ -408,8 +408,6 @@ def test_the_default_apparmor_profile_is_accepted_and_logged_as_not_applied(cont
     ({"userns_options": {"mode": POD}},
      CONTEXT + "namespace_options.userns_options: user namespaces are not supported yet"),
     ({"CDI_devices": [{"name": "vendor.com/class=a"}]}, "CDI_devices is not supported yet"),
-    ({"mounts": [{"container_path": "/x", "image": {"image": IMAGE}, "readonly": True}]},
-     "mounts[0].image is not supported yet"),
     ({"mounts": [{"container_path": "/x", "host_path": "/tmp", "uidMappings": [{"length": 1}]}]},
      "mounts[0].uidMappings is not supported yet")])
 def test_what_is_not_supported_yet_is_refused_by_name(containers, change, error):

@@ -77,6 +77,8 @@ static void read_mounts(const Runtime__V1__ContainerConfig *m, struct container_
 			.uid_mappings = read_mappings(from->uidmappings, from->n_uidmappings),
 			.gid_mappings = read_mappings(from->gidmappings, from->n_gidmappings),
 			.image = str_copy(from->image ? from->image->image : ""),
+			.user_image =
+				str_copy(from->image ? from->image->user_specified_image : ""),
 			.image_sub_path = str_copy(from->image_sub_path),
 		};
 		convert_strings(from->mount_options, from->n_mount_options, &mounts[i].options);
@@ -465,11 +467,25 @@ static size_t make_mappings(struct arena *a, const struct hw_list *list,
 	return list->n;
 }
 
-/* The mounts of the request, as they were. */
-static void set_mounts(struct arena *a, const struct container_spec *spec,
+static Runtime__V1__ImageSpec *make_mount_image(struct arena *a, const struct container_mount *from,
+						const char *ref)
+{
+	Runtime__V1__ImageSpec *m = arena_new(a, sizeof(*m));
+
+	runtime__v1__image_spec__init(m);
+	m->image = from->image;
+	m->user_specified_image = no_const(str_or(from->user_image, ""));
+	m->image_ref = no_const(ref);
+	return m;
+}
+
+/* The mounts of the request, as they were, with the digests of their images. */
+static void set_mounts(struct arena *a, const struct container_view *c,
 		       Runtime__V1__ContainerStatus *status)
 {
+	const struct container_spec *spec = c->spec;
 	const struct container_mount *from = spec->mounts.v;
+	size_t images = 0;
 
 	status->n_mounts = spec->mounts.n;
 	status->mounts = arena_new(a, spec->mounts.n * sizeof(Runtime__V1__Mount *));
@@ -485,11 +501,8 @@ static void set_mounts(struct arena *a, const struct container_spec *spec,
 		m->propagation = (Runtime__V1__MountPropagation)from[i].propagation;
 		m->n_uidmappings = make_mappings(a, &from[i].uid_mappings, &m->uidmappings);
 		m->n_gidmappings = make_mappings(a, &from[i].gid_mappings, &m->gidmappings);
-		if (!str_empty(from[i].image)) {
-			m->image = arena_new(a, sizeof(*m->image));
-			runtime__v1__image_spec__init(m->image);
-			m->image->image = from[i].image;
-		}
+		if (!str_empty(from[i].image) && images < c->mount_refs.n)
+			m->image = make_mount_image(a, &from[i], c->mount_refs.v[images++]);
 		m->image_sub_path = no_const(str_or(from[i].image_sub_path, ""));
 		m->n_mount_options = from[i].options.n;
 		m->mount_options = from[i].options.v;
@@ -549,7 +562,7 @@ Runtime__V1__ContainerStatus *message_container_status(struct arena *a,
 	m->annotations =
 		convert_entries(a, &runtime__v1__container_status__annotations_entry__descriptor,
 				&c->spec->annotations);
-	set_mounts(a, c->spec, m);
+	set_mounts(a, c, m);
 	m->log_path = c->log;
 	m->resources = make_resources(a, c);
 	m->user = make_user(a, c);

@@ -89,7 +89,7 @@ static char *describe_network(const struct network_view *view)
 	return NULL;
 }
 
-/* The handlers that can be used, without optional features. Return: their number */
+/* The handlers that can be used. Return: their number */
 static size_t make_handlers(struct arena *a, const struct oci_handlers *handlers,
 			    Runtime__V1__RuntimeHandler ***ret_list)
 {
@@ -105,6 +105,7 @@ static size_t make_handlers(struct arena *a, const struct oci_handlers *handlers
 		list[n]->name = handlers->v[i].name;
 		list[n]->features = arena_new(a, sizeof(*list[n]->features));
 		runtime__v1__runtime_handler_features__init(list[n]->features);
+		list[n]->features->recursive_read_only_mounts = handlers->v[i].rro;
 		n++;
 	}
 	*ret_list = list;

@@ -36,6 +36,7 @@ static const struct hw_field mount_fields[] = {
 	{ "gidMappings", HW_LIST, MOUNT_AT(gid_mappings), .sub = mapping_fields,
 	  .size = sizeof(struct container_mapping) },
 	{ "image", HW_STRING, MOUNT_AT(image) },
+	{ "user_specified_image", HW_STRING, MOUNT_AT(user_image) },
 	{ "image_sub_path", HW_STRING, MOUNT_AT(image_sub_path) },
 	{ "mount_options", HW_STRINGS, MOUNT_AT(options) },
 	{ 0 },
@@ -179,6 +180,9 @@ static int check_mount(const struct container_mount *m, size_t i, struct hw_err 
 				i);
 	if (str_empty(m->image) && !str_empty(m->image_sub_path))
 		return err_text(e, -EINVAL, "mounts[%zu].image_sub_path needs an image", i);
+	if (!str_empty(m->image) && m->propagation != CONTAINER_PRIVATE)
+		return err_text(e, -EINVAL, "mounts[%zu].propagation: an image is mounted privately",
+				i);
 	if (m->propagation < CONTAINER_PRIVATE || m->propagation > CONTAINER_BOTH_WAYS)
 		return err_text(e, -EINVAL, "mounts[%zu].propagation: unknown value %d", i,
 				m->propagation);

@@ -35,6 +35,7 @@ struct container_mount {
 	int propagation;			   /* enum container_propagation */
 	struct hw_list uid_mappings, gid_mappings; /* struct container_mapping */
 	char *image; /* an image whose files are mounted; "": host_path is mounted */
+	char *user_image;
 	char *image_sub_path;
 	struct hw_strings options; /* noexec, nodev, nosuid */
 };
