@@ -209,8 +209,9 @@ int main(int argc, char **argv)
 {
 	static const struct node_program program = {
 		.name = "container",
-		.usage = "pod [pause] | create NAME IMAGE [VOLUME] | start NAME | stop NAME GRACE | "
-			 "remove NAME | exec NAME WORD... | rmi IMAGE | recover | list",
+		.usage =
+			"pod [pause] | create NAME IMAGE [VOLUME] | start NAME | stop NAME GRACE | "
+			"remove NAME | exec NAME WORD... | rmi IMAGE | recover | list",
 		.commands = commands,
 		.n_commands = ARRAY_SIZE(commands),
 		.containers = true,

@@ -3,7 +3,7 @@
  * pod/container-image.c - the images of a container: its root file system, and those of its mounts
  *
  * What:  an overlayfs mount: the layers of the image, and above them a directory for what the container
- *        writes. The images of its mounts are mounted below its bundle without such a directory, so nobody
+ *        writes. The images of its mounts are mounted below its bundle without such a directory, so no process
  *        can change them. The container holds all layers, so they stay if an image is removed.
  * Rules: the upper directory is mounted "volatile": the kernel does not sync it, and it is never used
  *        again, because after a power cut it may be damaged.

@@ -181,8 +181,8 @@ static int check_mount(const struct container_mount *m, size_t i, struct hw_err 
 	if (str_empty(m->image) && !str_empty(m->image_sub_path))
 		return err_text(e, -EINVAL, "mounts[%zu].image_sub_path needs an image", i);
 	if (!str_empty(m->image) && m->propagation != CONTAINER_PRIVATE)
-		return err_text(e, -EINVAL, "mounts[%zu].propagation: an image is mounted privately",
-				i);
+		return err_text(e, -EINVAL,
+				"mounts[%zu].propagation: an image is mounted privately", i);
 	if (m->propagation < CONTAINER_PRIVATE || m->propagation > CONTAINER_BOTH_WAYS)
 		return err_text(e, -EINVAL, "mounts[%zu].propagation: unknown value %d", i,
 				m->propagation);
