@@ -42,7 +42,9 @@ static int open_cni(struct node *n, struct hw_err *e)
 static int open_pods(struct node *n, struct hw_err *e)
 {
 	static char name[] = "", crun[] = "/usr/bin/crun";
-	static struct oci_handler handler = { .name = name, .program = crun };
+	static struct oci_handler handler = { .name = name,
+					      .program = crun,
+					      .idmap = OCI_IDMAP_SAME };
 	static const struct oci_handlers handlers = { .v = &handler, .n = 1 };
 	const struct pods_options options = {
 		.root = n->root,

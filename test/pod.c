@@ -2,9 +2,10 @@
 /*
  * test/pod.c - command line of src/pod, for test/faults
  *
- *	pod DIR create NAME [pause] [host] [PORT]
+ *	pod DIR create NAME [pause] [userns] [host] [PORT]
  *	                        create a pod with this host port; pause: its containers share a PID
- *	                        namespace; host: it uses the host's network
+ *	                        namespace; host: it uses the host's network;
+ *	                        userns: it has a user namespace
  *	pod DIR stop NAME
  *	pod DIR remove NAME
  *	pod DIR check NAME      run CHECK; fails if the pod is not ready
@@ -30,6 +31,16 @@ static void add_port(struct pod_spec *spec, int host_port)
 	spec->ports = (struct hw_list){ .v = port, .n = 1 };
 }
 
+static void set_user_namespace(struct pod_namespaces *n)
+{
+	const struct oci_mapping mapping = { .host_id = 100000, .size = 65536 };
+
+	n->has_user = true;
+	n->user = POD_MODE_POD;
+	n->uids = (struct hw_list){ mem_copy(&mapping, sizeof(mapping)), 1 };
+	n->gids = (struct hw_list){ mem_copy(&mapping, sizeof(mapping)), 1 };
+}
+
 static int create_pod(struct node *n, char **args, struct hw_err *e)
 {
 	AUTO(shared_unref) struct pod_spec *spec = pod_spec_new();
@@ -44,6 +55,8 @@ static int create_pod(struct node *n, char **args, struct hw_err *e)
 	for (size_t i = 1; args[i]; i++) {
 		if (str_equal(args[i], "pause"))
 			spec->namespaces.pid = POD_MODE_POD;
+		else if (str_equal(args[i], "userns"))
+			set_user_namespace(&spec->namespaces);
 		else if (str_equal(args[i], "host"))
 			spec->namespaces.network = POD_MODE_NODE;
 		else if (!spec->ports.v && str_to_int64(args[i], 1, 65535, &port))
@@ -128,7 +141,8 @@ int main(int argc, char **argv)
 {
 	static const struct node_program program = {
 		.name = "pod",
-		.usage = "create NAME [pause] [host] [PORT] | stop NAME | remove NAME | check NAME "
+		.usage = "create NAME [pause] [userns] [host] [PORT] | stop NAME | remove NAME | "
+			 "check NAME "
 			 "| "
 			 "recover | list",
 		.commands = commands,

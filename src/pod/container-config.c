@@ -99,10 +99,24 @@ static int check_mode(const char *field, int mode, int of_pod, struct hw_err *e)
 			field, pod_mode_name(mode), mode, pod_mode_name(of_pod), of_pod);
 }
 
+/* A client that sends nothing means that of the pod. */
+static int check_user(const struct pod_namespaces *own, const struct pod_namespaces *of_pod,
+		      struct hw_err *e)
+{
+	const struct oci_mapping *a = pod_user_mapping(own), *b = pod_user_mapping(of_pod);
+
+	if (!own->has_user || (!a && !b) || (a && b && memcmp(a, b, sizeof(*a)) == 0))
+		return 0;
+	return err_text(e, -EINVAL,
+			SECURITY "namespace_options.userns_options: differs from that of the pod");
+}
+
 static int set_namespaces(struct oci_spec *s, const struct container *c, int *ret_target,
 			  struct hw_err *e)
 {
 	const struct pod_namespaces *n = &c->pod->spec->namespaces;
+	const struct oci_mapping *mapping = pod_user_mapping(n);
+	autofree char *user = pod_path(c->pods, c->pod->o.id, "user");
 	autofree char *network = pod_netns_path(c->pods, c->pod->o.id);
 	autofree char *ipc = pod_path(c->pods, c->pod->o.id, "ipc");
 	autofree char *uts = pod_path(c->pods, c->pod->o.id, "uts");
@@ -115,12 +129,17 @@ static int set_namespaces(struct oci_spec *s, const struct container *c, int *re
 		/* on v1 the host's, as other runtimes do it */
 		.cgroup = c->pods->options.cgroups->mode == CGROUP_V2 ? "" : NULL,
 		.cgroups_path = cgroup,
+		.user = mapping ? user : NULL,
+		.uid_mappings = mapping ? &n->uids : NULL,
+		.gid_mappings = mapping ? &n->gids : NULL,
 	};
 	int r;
 
 	r = check_mode("network", c->spec->security.namespaces.network, n->network, e);
 	if (r == 0)
 		r = check_mode("ipc", c->spec->security.namespaces.ipc, n->ipc, e);
+	if (r == 0)
+		r = check_user(&c->spec->security.namespaces, n, e);
 	if (r == 0)
 		r = find_pid_namespace(c, &pid, ret_target, e);
 	if (r < 0)
@@ -195,6 +214,9 @@ static int set_process(struct oci_spec *s, const struct container *c,
 		.oom_score_adj = (int)spec->resources.oom_score_adj,
 	};
 
+	/* conmon opens /dev/null of the node for a crun that has a terminal, and crun changes its owner */
+	if (spec->tty && pod_user_mapping(&pod->namespaces))
+		return err_text(e, -EPERM, "tty is not supported in a pod with a user namespace");
 	if (str_empty(p.hostname) || pod->namespaces.network == POD_MODE_NODE) {
 		uname(&node);
 		p.hostname = node.nodename;
@@ -221,6 +243,13 @@ static int set_capabilities(struct oci_spec *s, const struct container *c, struc
 
 /* ---- mounts ------------------------------------------------------------------------- */
 
+/* Return: whether a list of mappings is empty, or that of the pod */
+static bool is_mapping(const struct oci_mapping *of_pod, const struct hw_list *mappings)
+{
+	return mappings->n == 0 ||
+	       (mappings->n == 1 && of_pod && memcmp(mappings->v, of_pod, sizeof(*of_pod)) == 0);
+}
+
 static int set_mounts(struct oci_spec *s, const struct container *c,
 		      const struct oci_handler *handler, struct hw_err *e)
 {
@@ -246,12 +275,23 @@ static int set_mounts(struct oci_spec *s, const struct container *c,
 		.requested = requested,
 		.n_requested = n,
 		.privileged = c->spec->security.privileged,
+		.bind_sys = pod_user_mapping(&pod->namespaces) &&
+			    pod->namespaces.network == POD_MODE_NODE,
 		.rro = handler->rro,
 		.idmap = handler->idmap,
 	};
+	const struct oci_mapping *pod_ids = pod_user_mapping(&pod->namespaces);
 	int r;
 
 	for (size_t i = 0; i < n; i++) {
+		bool has_image = !str_empty(from[i].image);
+
+		if (has_image && !(is_mapping(pod_ids, &from[i].uid_mappings) &&
+				   is_mapping(pod_ids, &from[i].gid_mappings)))
+			return err_text(e, -EINVAL,
+					"mounts[%zu].uidMappings: an image has the mappings of "
+					"the pod",
+					i);
 		/* a kubelet sends it on every host; without SELinux there are no labels to
 		 * change */
 		if (from[i].selinux_relabel && access("/sys/fs/selinux/enforce", F_OK) == 0)
@@ -259,16 +299,15 @@ static int set_mounts(struct oci_spec *s, const struct container *c,
 					"mounts[%zu].selinux_relabel is not supported yet", i);
 		requested[i] = (struct spec_mount){
 			.container_path = from[i].container_path,
-			.host_path = str_empty(from[i].image) ? from[i].host_path
-							      : c->mount_sources.v[images++],
+			.host_path = has_image ? c->mount_sources.v[images++] : from[i].host_path,
 			.readonly = from[i].readonly,
 			.recursive_readonly = from[i].recursive_read_only,
 			.propagation = (enum spec_propagation)from[i].propagation,
 			.options = &from[i].options,
+			/* an image is mounted with the IDs of the pod */
+			.uid_mappings = has_image ? NULL : &from[i].uid_mappings,
+			.gid_mappings = has_image ? NULL : &from[i].gid_mappings,
 		};
-		if (from[i].uid_mappings.n || from[i].gid_mappings.n)
-			return err_text(e, -EINVAL, "mounts[%zu].uidMappings is not supported yet",
-					i);
 	}
 	r = spec_set_mounts(s, &mounts, e);
 	return r == -EOPNOTSUPP ? err_ctx(e, RRO_UNSUPPORTED) : r;

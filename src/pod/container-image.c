@@ -133,20 +133,57 @@ static char *images_dir(const struct pods *p, const char *id)
 	return str_printf("%s/containers/%s/images", p->state, id);
 }
 
-static int mount_root(struct container *c, struct hw_err *e)
+/* What the container writes, and its bundle, which crun enters with the rights of the container's root. */
+static int give_to_root(const struct container *c, const char *upper, const char *work,
+			struct hw_err *e)
+{
+	const struct oci_mapping *m = pod_user_mapping(&c->pod->spec->namespaces);
+	autofree char *bundle = container_dir(c->pods, c->o.id);
+
+	if (!m)
+		return 0;
+	if (chown(upper, m->host_id, m->host_id) < 0 || chown(work, m->host_id, m->host_id) < 0)
+		return err_set(e, -errno, "change the owner of %s", upper);
+	if (chown(bundle, 0, m->host_id) < 0 || chmod(bundle, 0710) < 0)
+		return err_set(e, -errno, "change the group of %s", bundle);
+	return 0;
+}
+
+/* Return: 0 with the user namespace of the container, or with 0 if it has none */
+static int open_userns(const struct container *c, int *ret_fd, struct hw_err *e)
+{
+	autofree char *path = pod_path(c->pods, c->pod->o.id, "user");
+	int fd;
+
+	if (!pod_user_mapping(&c->pod->spec->namespaces))
+		return 0;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return err_set(e, -errno, "open %s", path);
+	*ret_fd = fd;
+	return 0;
+}
+
+static int mount_root(struct container *c, int userns, struct hw_err *e)
 {
 	autofree char *dir = str_printf("%s/containers/%s", c->pods->root, c->o.id);
 	autofree char *upper = str_printf("%s/upper", dir), *work = str_printf("%s/work", dir);
 	autofree char *target = container_rootfs(c->pods, c->o.id);
 	struct mount_image image = {
-		.id = c->image_id, .upper = upper, .work = work, .is_volatile = true
+		.id = c->image_id,
+		.upper = upper,
+		.work = work,
+		.is_volatile = true,
+		.userns = userns,
 	};
 	const char *const dirs[] = { dir, upper, work, target };
+	int r;
 
 	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++)
 		if (mkdir(dirs[i], i == 1 ? 0755 : 0700) < 0)
 			return err_set(e, -errno, "create %s", dirs[i]);
-	return mount_image(c->pods->options.store, &image, target, e);
+	r = give_to_root(c, upper, work, e);
+	return r < 0 ? r : mount_image(c->pods->options.store, &image, target, e);
 }
 
 /* Return: 0 with the path of @sub_path below @root, a mount that does not change */
@@ -174,10 +211,10 @@ static int find_source(const char *root, const char *sub_path, char **ret_path, 
 }
 
 static int mount_one(struct container *c, const char *dir, const char *id, const char *sub_path,
-		     struct hw_err *e)
+		     int userns, struct hw_err *e)
 {
 	autofree char *target = str_printf("%s/%zu", dir, c->mount_sources.n);
-	struct mount_image image = { .id = id };
+	struct mount_image image = { .id = id, .userns = userns };
 	autofree char *source = NULL;
 	int r;
 
@@ -191,7 +228,7 @@ static int mount_one(struct container *c, const char *dir, const char *id, const
 	return r;
 }
 
-static int mount_images(struct container *c, struct hw_err *e)
+static int mount_images(struct container *c, int userns, struct hw_err *e)
 {
 	autofree char *dir = images_dir(c->pods, c->o.id);
 	const struct container_mount *mounts = c->spec->mounts.v;
@@ -205,7 +242,7 @@ static int mount_images(struct container *c, struct hw_err *e)
 		if (str_empty(mounts[i].image))
 			continue;
 		r = mount_one(c, dir, c->mount_ids.v[c->mount_sources.n], mounts[i].image_sub_path,
-			      e);
+			      userns, e);
 		if (r < 0)
 			err_ctx(e, IMAGE_MOUNT_FAILED ": mounts[%zu]", i);
 	}
@@ -214,10 +251,16 @@ static int mount_images(struct container *c, struct hw_err *e)
 
 int container_mount(struct container *c, struct hw_err *e)
 {
-	int r;
+	int userns = 0, r;
 
-	r = mount_root(c, e);
-	return r < 0 ? r : mount_images(c, e);
+	r = open_userns(c, &userns, e);
+	if (r == 0)
+		r = mount_root(c, userns, e);
+	if (r == 0)
+		r = mount_images(c, userns, e);
+	if (userns)
+		close(userns);
+	return r;
 }
 
 static int detach_image(void *ctx, const struct file_entry *entry, struct hw_err *e)

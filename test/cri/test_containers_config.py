@@ -405,11 +405,7 @@ def test_the_default_apparmor_profile_is_accepted_and_logged_as_not_applied(cont
     *[({"selinux_options": {part: "x"}}, CONTEXT + "selinux_options is not supported yet")
       for part in ("user", "role", "type", "level")],
     ({"run_as_username": "www-data"}, CONTEXT + "run_as_username is not supported yet"),
-    ({"userns_options": {"mode": POD}},
-     CONTEXT + "namespace_options.userns_options: user namespaces are not supported yet"),
-    ({"CDI_devices": [{"name": "vendor.com/class=a"}]}, "CDI_devices is not supported yet"),
-    ({"mounts": [{"container_path": "/x", "host_path": "/tmp", "uidMappings": [{"length": 1}]}]},
-     "mounts[0].uidMappings is not supported yet")])
+    ({"CDI_devices": [{"name": "vendor.com/class=a"}]}, "CDI_devices is not supported yet")])
 def test_what_is_not_supported_yet_is_refused_by_name(containers, change, error):
     d = containers()
     assert refused(d.cri.create, d.cri.pod(), **change) == ("INVALID_ARGUMENT", error)

@@ -49,16 +49,6 @@ static int read_env(const Runtime__V1__ContainerConfig *m, struct container_spec
 	return 0;
 }
 
-static struct hw_list read_mappings(Runtime__V1__IDMapping **list, size_t n)
-{
-	struct container_mapping *mappings = mem_new((n + 1) * sizeof(*mappings));
-
-	for (size_t i = 0; i < n; i++)
-		mappings[i] = (struct container_mapping){ list[i]->host_id, list[i]->container_id,
-							  list[i]->length };
-	return (struct hw_list){ mappings, n };
-}
-
 static void read_mounts(const Runtime__V1__ContainerConfig *m, struct container_spec *spec)
 {
 	struct container_mount *mounts = mem_new((m->n_mounts + 1) * sizeof(*mounts));
@@ -74,8 +64,8 @@ static void read_mounts(const Runtime__V1__ContainerConfig *m, struct container_
 			.recursive_read_only = from->recursive_read_only,
 			.selinux_relabel = from->selinux_relabel,
 			.propagation = (int)from->propagation,
-			.uid_mappings = read_mappings(from->uidmappings, from->n_uidmappings),
-			.gid_mappings = read_mappings(from->gidmappings, from->n_gidmappings),
+			.uid_mappings = convert_mappings(from->uidmappings, from->n_uidmappings),
+			.gid_mappings = convert_mappings(from->gidmappings, from->n_gidmappings),
 			.image = str_copy(from->image ? from->image->image : ""),
 			.user_image =
 				str_copy(from->image ? from->image->user_specified_image : ""),
@@ -449,24 +439,6 @@ static Runtime__V1__Container *make_container(struct arena *a, const struct cont
 	return m;
 }
 
-static size_t make_mappings(struct arena *a, const struct hw_list *list,
-			    Runtime__V1__IDMapping ***ret)
-{
-	const struct container_mapping *from = list->v;
-
-	*ret = arena_new(a, list->n * sizeof(Runtime__V1__IDMapping *));
-	for (size_t i = 0; i < list->n; i++) {
-		Runtime__V1__IDMapping *m = arena_new(a, sizeof(*m));
-
-		runtime__v1__idmapping__init(m);
-		m->host_id = from[i].host_id;
-		m->container_id = from[i].container_id;
-		m->length = from[i].length;
-		(*ret)[i] = m;
-	}
-	return list->n;
-}
-
 static Runtime__V1__ImageSpec *make_mount_image(struct arena *a, const struct container_mount *from,
 						const char *ref)
 {
@@ -499,8 +471,8 @@ static void set_mounts(struct arena *a, const struct container_view *c,
 		m->recursive_read_only = from[i].recursive_read_only;
 		m->selinux_relabel = from[i].selinux_relabel;
 		m->propagation = (Runtime__V1__MountPropagation)from[i].propagation;
-		m->n_uidmappings = make_mappings(a, &from[i].uid_mappings, &m->uidmappings);
-		m->n_gidmappings = make_mappings(a, &from[i].gid_mappings, &m->gidmappings);
+		m->n_uidmappings = convert_make_mappings(a, &from[i].uid_mappings, &m->uidmappings);
+		m->n_gidmappings = convert_make_mappings(a, &from[i].gid_mappings, &m->gidmappings);
 		if (!str_empty(from[i].image) && images < c->mount_refs.n)
 			m->image = make_mount_image(a, &from[i], c->mount_refs.v[images++]);
 		m->image_sub_path = no_const(str_or(from[i].image_sub_path, ""));

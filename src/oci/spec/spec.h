@@ -31,6 +31,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "oci/mapping.h"
 
 struct oci_user {
 	uint32_t uid, gid;
@@ -59,10 +60,6 @@ struct oci_process {
 	char *apparmor_profile, *selinux_label;
 	bool has_oom_score_adj;
 	int oom_score_adj;
-};
-
-struct oci_mapping {
-	uint32_t container_id, host_id, size;
 };
 
 struct oci_mount {
