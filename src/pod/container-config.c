@@ -17,6 +17,7 @@
 #include "base/os/file.h"
 #include "base/str.h"
 #include "oci/spec/capabilities.h"
+#include "oci/spec/cdi.h"
 #include "oci/spec/devices.h"
 #include "oci/spec/limits.h"
 #include "oci/spec/mounts.h"
@@ -318,17 +319,19 @@ static int set_devices(struct oci_spec *s, const struct container *c, struct hw_
 	const struct container_device *from = c->spec->devices.v;
 	size_t n = c->spec->devices.n;
 	autofree struct spec_device *devices = mem_new((n + 1) * sizeof(*devices));
+	int r;
 
-	if (c->spec->cdi_devices.n)
-		return err_text(e, -EINVAL, "CDI_devices is not supported yet");
 	for (size_t i = 0; i < n; i++)
 		devices[i] = (struct spec_device){ from[i].host_path, from[i].container_path,
 						   from[i].permissions };
-	return spec_set_devices(
-		s,
-		&(struct spec_devices){
-			.v = devices, .n = n, .privileged = c->spec->security.privileged },
-		e);
+	r = spec_set_devices(s,
+			     &(struct spec_devices){ .v = devices,
+						     .n = n,
+						     .privileged = c->spec->security.privileged },
+			     e);
+	if (r == 0 && c->spec->cdi_devices.n)
+		r = cdi_apply(CDI_DIRECTORIES, &c->spec->cdi_devices, s, e);
+	return r;
 }
 
 /* ---- security and limits ------------------------------------------------------------ */

@@ -404,8 +404,7 @@ def test_the_default_apparmor_profile_is_accepted_and_logged_as_not_applied(cont
     ({"apparmor": {"profile_type": 7}}, CONTEXT + "apparmor.profile_type: unknown value 7"),
     *[({"selinux_options": {part: "x"}}, CONTEXT + "selinux_options is not supported yet")
       for part in ("user", "role", "type", "level")],
-    ({"run_as_username": "www-data"}, CONTEXT + "run_as_username is not supported yet"),
-    ({"CDI_devices": [{"name": "vendor.com/class=a"}]}, "CDI_devices is not supported yet")])
+    ({"run_as_username": "www-data"}, CONTEXT + "run_as_username is not supported yet")])
 def test_what_is_not_supported_yet_is_refused_by_name(containers, change, error):
     d = containers()
     assert refused(d.cri.create, d.cri.pod(), **change) == ("INVALID_ARGUMENT", error)

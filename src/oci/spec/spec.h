@@ -12,6 +12,7 @@
  *	namespaces.h	namespaces, user and group mappings, cgroup
  *	limits.h	resource limits in the cgroup
  *	devices.h	device nodes and device rules
+ *	cdi.h		devices that vendors describe in files
  *	security.h	masked and read-only paths, seccomp, AppArmor, SELinux
  *
  * Rules: a zeroed struct is an empty configuration. All strings and lists in it are owned by it:
