@@ -88,10 +88,30 @@ static void on_client_closed(uv_handle_t *handle)
 	free_if_unused(http);
 }
 
+#ifdef __SANITIZE_THREAD__
+void __sanitizer_syscall_pre_impl_close(long fd);
+
+/* libuv closes a connection by a system call that TSan does not notice. Unless it is told, TSan takes the next file
+ * with the same number for the connection, and reports a race. */
+static void tell_tsan(const struct http_client *c)
+{
+	uv_os_fd_t fd;
+
+	if (uv_fileno((const uv_handle_t *)&c->stream, &fd) == 0)
+		__sanitizer_syscall_pre_impl_close(fd);
+}
+#else
+static void tell_tsan(const struct http_client *c)
+{
+	(void)c;
+}
+#endif
+
 static void client_close(struct http_client *c)
 {
 	if (uv_is_closing((uv_handle_t *)&c->stream))
 		return;
+	tell_tsan(c);
 	uv_close((uv_handle_t *)&c->stream, on_client_closed);
 	uv_close((uv_handle_t *)&c->timer, on_client_closed);
 }

@@ -205,7 +205,7 @@ def test_times_are_set_when_their_event_has_happened(containers):
     status = d.cri.container(container)
     assert status.started_at > status.created_at and not status.finished_at
     d.cri.stop_container(container)
-    assert d.cri.container(container).finished_at > status.started_at
+    assert d.cri.container(container).finished_at >= status.started_at  # the clock of files ticks every few ms
 
 
 def test_a_container_that_needs_too_much_memory_is_oom_killed(containers):
