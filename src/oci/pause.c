@@ -265,8 +265,9 @@ static int open_files(const struct pause_host *host, const struct hw_strings *fi
 		return err_set(e, -errno, "execute %s", host->program);
 	/* one that does not exist belongs to a cgroup that was removed, together with the pod */
 	for (size_t i = 0; i < files->n && args->n_files < FILES_MAX; i++) {
-		int fd = open_high(files->v[i], O_WRONLY);
+		int fd;
 
+		fd = open_high(files->v[i], O_WRONLY);
 		if (fd >= 0)
 			args->files[args->n_files++] = fd;
 	}

@@ -100,13 +100,19 @@ static int check_mode(const char *field, int mode, int of_pod, struct hw_err *e)
 			field, pod_mode_name(mode), mode, pod_mode_name(of_pod), of_pod);
 }
 
+static bool has_mapping(const struct pod_namespaces *n, const struct oci_mapping *want)
+{
+	const struct oci_mapping *found;
+
+	found = pod_user_mapping(n);
+	return found && want ? memcmp(found, want, sizeof(*found)) == 0 : !found && !want;
+}
+
 /* A client that sends nothing means that of the pod. */
 static int check_user(const struct pod_namespaces *own, const struct pod_namespaces *of_pod,
 		      struct hw_err *e)
 {
-	const struct oci_mapping *a = pod_user_mapping(own), *b = pod_user_mapping(of_pod);
-
-	if (!own->has_user || (!a && !b) || (a && b && memcmp(a, b, sizeof(*a)) == 0))
+	if (!own->has_user || has_mapping(own, pod_user_mapping(of_pod)))
 		return 0;
 	return err_text(e, -EINVAL,
 			SECURITY "namespace_options.userns_options: differs from that of the pod");

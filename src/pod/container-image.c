@@ -137,9 +137,10 @@ static char *images_dir(const struct pods *p, const char *id)
 static int give_to_root(const struct container *c, const char *upper, const char *work,
 			struct hw_err *e)
 {
-	const struct oci_mapping *m = pod_user_mapping(&c->pod->spec->namespaces);
 	autofree char *bundle = container_dir(c->pods, c->o.id);
+	const struct oci_mapping *m;
 
+	m = pod_user_mapping(&c->pod->spec->namespaces);
 	if (!m)
 		return 0;
 	if (chown(upper, m->host_id, m->host_id) < 0 || chown(work, m->host_id, m->host_id) < 0)

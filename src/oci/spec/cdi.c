@@ -398,8 +398,9 @@ static int find_device(const struct files *f, const char *name, struct cdi_spec 
 	struct cdi_spec **specs = f->specs.v, *found = NULL;
 
 	for (size_t i = f->specs.n; i-- > 0;) {
-		const struct device *device = find_in(specs[i], name);
+		const struct device *device;
 
+		device = find_in(specs[i], name);
 		if (!device)
 			continue;
 		if (found && found->dir == specs[i]->dir)
