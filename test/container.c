@@ -2,8 +2,9 @@
 /*
  * test/container.c - command line of the containers of src/pod, for test/faults
  *
- *	container DIR pod [pause]        create the pod "pod", which uses the host's network; pause: its
- *	                                 containers share a PID namespace
+ *	container DIR pod [pause] [userns]
+ *	                                 create the pod "pod", which uses the host's network; pause: its
+ *	                                 containers share a PID namespace; userns: it has a user namespace
  *	container DIR create NAME IMAGE [VOLUME]
  *	                                 create a container that prints "ready", and ends with 7 on SIGTERM;
  *	                                 VOLUME: an image, of which /bin is mounted
@@ -49,7 +50,12 @@ static int create_pod(struct node *n, char **args, struct hw_err *e)
 	spec->uid = str_copy("uid");
 	spec->log_directory = str_copy(n->logs);
 	spec->namespaces.network = POD_MODE_NODE;
-	spec->namespaces.pid = args[0] ? POD_MODE_POD : POD_MODE_CONTAINER;
+	spec->namespaces.pid = POD_MODE_CONTAINER;
+	for (size_t i = 0; args[i]; i++)
+		if (str_equal(args[i], "userns"))
+			node_set_user_namespace(spec);
+		else
+			spec->namespaces.pid = POD_MODE_POD;
 	r = pod_spec_seal(spec, e);
 	return r < 0 ? r : pods_create(n->pods, spec, soon(), id, e);
 }
@@ -209,9 +215,9 @@ int main(int argc, char **argv)
 {
 	static const struct node_program program = {
 		.name = "container",
-		.usage =
-			"pod [pause] | create NAME IMAGE [VOLUME] | start NAME | stop NAME GRACE | "
-			"remove NAME | exec NAME WORD... | rmi IMAGE | recover | list",
+		.usage = "pod [pause] [userns] | create NAME IMAGE [VOLUME] | start NAME | stop "
+			 "NAME GRACE | "
+			 "remove NAME | exec NAME WORD... | rmi IMAGE | recover | list",
 		.commands = commands,
 		.n_commands = ARRAY_SIZE(commands),
 		.containers = true,

@@ -159,6 +159,17 @@ static void node_done(struct node *n)
 
 /* ---- what several commands need ----------------------------------------------------- */
 
+void node_set_user_namespace(struct pod_spec *spec)
+{
+	const struct oci_mapping mapping = { .host_id = 100000, .size = 65536 };
+	struct pod_namespaces *n = &spec->namespaces;
+
+	n->has_user = true;
+	n->user = POD_MODE_POD;
+	n->uids = (struct hw_list){ mem_copy(&mapping, sizeof(mapping)), 1 };
+	n->gids = (struct hw_list){ mem_copy(&mapping, sizeof(mapping)), 1 };
+}
+
 bool node_find_pod(struct node *n, const char *name, char ret_id[POD_ID])
 {
 	AUTO(shared_unref) const struct pods_view *view = pods_view(n->pods);

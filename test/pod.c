@@ -31,16 +31,6 @@ static void add_port(struct pod_spec *spec, int host_port)
 	spec->ports = (struct hw_list){ .v = port, .n = 1 };
 }
 
-static void set_user_namespace(struct pod_namespaces *n)
-{
-	const struct oci_mapping mapping = { .host_id = 100000, .size = 65536 };
-
-	n->has_user = true;
-	n->user = POD_MODE_POD;
-	n->uids = (struct hw_list){ mem_copy(&mapping, sizeof(mapping)), 1 };
-	n->gids = (struct hw_list){ mem_copy(&mapping, sizeof(mapping)), 1 };
-}
-
 static int create_pod(struct node *n, char **args, struct hw_err *e)
 {
 	AUTO(shared_unref) struct pod_spec *spec = pod_spec_new();
@@ -56,7 +46,7 @@ static int create_pod(struct node *n, char **args, struct hw_err *e)
 		if (str_equal(args[i], "pause"))
 			spec->namespaces.pid = POD_MODE_POD;
 		else if (str_equal(args[i], "userns"))
-			set_user_namespace(&spec->namespaces);
+			node_set_user_namespace(spec);
 		else if (str_equal(args[i], "host"))
 			spec->namespaces.network = POD_MODE_NODE;
 		else if (!spec->ports.v && str_to_int64(args[i], 1, 65535, &port))

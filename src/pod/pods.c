@@ -12,6 +12,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/log.h"
 #include "base/os/boot.h"
 #include "base/os/file.h"
 #include "base/str.h"
@@ -169,8 +170,10 @@ static void probe_userns(struct pods *p)
 {
 	struct hw_err e;
 
-	if (namespaces_probe_user(p->root, p->state, &e) < 0)
-		p->no_userns = str_copy(e.msg);
+	if (namespaces_probe_user(p->root, p->state, &e) == 0)
+		return;
+	p->no_userns = str_copy(e.msg);
+	log_event(LOG_INFO, "pods cannot have user namespaces", "error", e.msg, NULL);
 }
 
 /* ---- lifetime ----------------------------------------------------------------------- */
