@@ -164,7 +164,9 @@ __attribute__((no_sanitize_thread)) static int exec_pause(void *arg)
 
 /*
  * Enters the user namespace as its root, and creates process 1 of a PID namespace that belongs to it. The
- * mount namespace, which does not belong to it, must be entered before.
+ * mount namespace, which does not belong to it, must be entered before. This process has the memory of the daemon,
+ * but the IDs of a user that may have other processes: these cannot trace it, because with the change of its rights
+ * the kernel has made the memory not dumpable. It stays so, for the next process of this kind.
  */
 __attribute__((no_sanitize_thread)) static int clone_in_user_namespace(void *arg)
 {

@@ -196,6 +196,26 @@ static int set_user(struct container *c, const struct image_config *image, struc
 	return 0;
 }
 
+/* In a user namespace only the IDs of its mapping exist. */
+static int check_mapped(const struct container *c, struct hw_err *e)
+{
+	const uint32_t *groups = c->groups.v;
+	const struct oci_mapping *m;
+
+	m = pod_user_mapping(&c->pod->spec->namespaces);
+	if (!m)
+		return 0;
+	if (c->uid >= m->size)
+		return err_text(e, -EINVAL, "user %u is not mapped by the pod's userns_options",
+				c->uid);
+	for (size_t i = 0; i < c->groups.n; i++)
+		if (groups[i] >= m->size)
+			return err_text(e, -EINVAL,
+					"group %u is not mapped by the pod's userns_options",
+					groups[i]);
+	return 0;
+}
+
 static int set_process(struct oci_spec *s, const struct container *c,
 		       const struct image_config *image, struct hw_err *e)
 {
@@ -412,6 +432,8 @@ static int build(struct oci_spec *s, struct container *c, const struct image_con
 
 	s->root = container_rootfs(c->pods, c->o.id);
 	r = set_user(c, image, e);
+	if (r == 0)
+		r = check_mapped(c, e);
 	if (r == 0)
 		r = set_process(s, c, image, e);
 	if (r == 0)

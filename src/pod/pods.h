@@ -81,7 +81,8 @@ struct pods_options {
 	const char *conmon;    /* path; NULL: not found */
 };
 
-/* Opens the database and publishes the pods that it contains. Changes nothing else.
+/* Opens the database and publishes the pods that it contains. Changes nothing else, but tries whether pods can have
+ * user namespaces.
  * @options: copied, except for what it points to */
 int pods_open(const struct pods_options *options, struct pods **ret_pods, struct hw_err *e);
 /* Starts to finish, in the background, what an earlier process has left. What fails is tried again there. */

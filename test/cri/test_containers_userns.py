@@ -192,6 +192,17 @@ def test_invalid_user_namespaces_are_refused_by_name(node, user, error):
     assert refused(node.cri.create, in_pod, userns_options=user) == ("INVALID_ARGUMENT", USERNS + error)
 
 
+def test_users_and_groups_that_are_not_mapped_are_refused(node):
+    in_pod = pod(node)
+    for name, ids in (("user 65536", {"run_as_user": {"value": LENGTH}}),
+                      ("group 70000", {"run_as_user": {"value": 1}, "run_as_group": {"value": 70000}}),
+                      ("group 65536", {"supplemental_groups": [5, LENGTH]})):
+        assert refused(node.cri.create, in_pod, **ids) == (
+            "INVALID_ARGUMENT", name + " is not mapped by the pod's userns_options")
+    container = node.cri.run_container(in_pod, run_as_user={"value": LENGTH - 1}, readonly_rootfs=True)
+    assert node.cri.sh(container, "id -u; touch /x 2>/dev/null || echo read-only") == "65535\nread-only\n"
+
+
 def test_a_user_namespace_excludes_some_namespaces_of_the_node(node):
     for kind in ("pid", "ipc"):
         assert refused(pod, node, **{kind: NODE}) == (
