@@ -4,13 +4,15 @@ deadmount.py - a file system that does not answer, like a network file system wh
 
 What:  class DeadMount: a FUSE file system with an empty root directory. Its attributes are known, so that it can be
        mounted into a container. Every other request is received and never answered: its process cannot even be
-       killed. end() makes all requests fail.
+       killed. end() makes all requests fail. The fixture dead is such a file system, at the directory "dead".
 """
 import ctypes
 import os
 import select
 import struct
 import threading
+
+import pytest
 
 GETATTR, INIT = 3, 26
 HEADER = struct.Struct("=IIQQIIII")  # length, opcode, unique, node, uid, gid, pid, unused
@@ -54,3 +56,10 @@ class DeadMount:
         libc.umount2(bytes(self.path), 2)  # MNT_DETACH
         os.close(self.stop)
         os.close(self.stopped)
+
+
+@pytest.fixture
+def dead(tmp_path):
+    mount = DeadMount(tmp_path / "dead")
+    yield mount
+    mount.end()

@@ -5,7 +5,8 @@
  * How:   the runtimes of a node share the cache of libcni, so an entry that is not of a pod of this
  *        daemon usually belongs to another runtime. It is ours, and dead, only if it names a namespace
  *        hawser-ID of its own container ID that does not exist any more. A dead attachment is deleted by
- *        a DEL like any other, before GC locks the network: if it hangs, no other pod waits for it.
+ *        a DEL like any other, before GC locks the network: if it hangs, no other pod waits for it. GC of the
+ *        plugins excludes ADD and DEL, so it is killed after a few seconds.
  */
 #include "pod/network-gc.h"
 
@@ -24,6 +25,7 @@
 #define CHECK_TIMEOUT_MS 60000
 #define DEAD_TIMEOUT_MS	 10000 /* for the DEL of a dead attachment */
 #define DEAD_TOTAL_MS	 60000 /* for those of a network */
+#define LOCKED_MS	 5000  /* for GC of the plugins: all pods of the network wait for it */
 
 /* ---- CHECK -------------------------------------------------------------------------- */
 
@@ -177,7 +179,7 @@ int pods_gc(struct pods *p, const char *name, int cancel_fd, struct hw_err *e)
 	valid.network = hw_conf_name(conf);
 	if (delete_dead(p, valid.network, cancel_fd, e) < 0)
 		errors_add(&errors, e);
-	if (gc_run(p->options.cni, conf, list_valid, &valid, e) < 0)
+	if (gc_run(p->options.cni, conf, LOCKED_MS, list_valid, &valid, e) < 0)
 		errors_add(&errors, e);
 	r = errors_result(&errors, e);
 	return r < 0 ? err_ctx(e, "GC of network \"%s\"", name) : 0;

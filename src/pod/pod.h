@@ -2,13 +2,17 @@
 /*
  * pod/pod.h - internals of pods, for the files of this folder only
  *
- * Two locks, acquired in this order:
+ * The locks:
  *
- *	write_lock  protects the database handle. It is held for a commit and for the change of the
- *	            index that belongs to it, so that views appear in the order of the commits.
- *	lock        of the tables: see object.h
+ *	write_lock     protects the database handle. It is held for a commit and for the change of the
+ *	               index that belongs to it, so that views appear in the order of the commits.
+ *	finisher.lock  protects the list of finish.c. It is never held together with write_lock.
+ *	lock           of the tables: see object.h. It may be acquired while one of the others is held,
+ *	               and never the reverse.
  *
- * An operation on a pod owns the pod from object_begin() to object_end(). Neither lock is held while
+ * events.c, exits.c and pause-watch.c have locks of their own, which are the last to be acquired.
+ *
+ * An operation on a pod owns the pod from object_begin() to object_end(). None of these locks is held while
  * it creates or deletes objects, runs plugins or waits.
  */
 #ifndef POD_POD_H

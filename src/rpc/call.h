@@ -40,7 +40,7 @@
 struct rpc_call;
 
 enum rpc_flags {
-	RPC_LONG = 1 << 0,
+	RPC_LONG = 1 << 0,	 /* streams need it: their handler waits for the client */
 	RPC_STREAM_IN = 1 << 1,	 /* any number of requests; the handler starts after the headers */
 	RPC_STREAM_OUT = 1 << 2, /* any number of responses */
 	/* The stream of responses has no end of its own: a stopping server cancels the call at once

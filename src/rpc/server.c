@@ -394,6 +394,9 @@ void rpc_server_add(struct rpc_server *s, const struct rpc_method *methods, void
 	for (; methods->path; methods++) {
 		struct server_method *m = mem_new(sizeof(*m));
 
+		/* a handler waits for the client that sends or reads a stream */
+		assert(methods->flags & RPC_LONG ||
+		       !(methods->flags & (RPC_STREAM_IN | RPC_STREAM_OUT)));
 		*m = (struct server_method){ .method = methods, .ctx = ctx };
 		map_set(s->methods, methods->path, m);
 		s->n_long_methods += (methods->flags & RPC_LONG) != 0;

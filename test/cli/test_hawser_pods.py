@@ -3,20 +3,22 @@
 test/cli/test_hawser_pods.py - hawser pods and rm with hawser-cri: failed stops, lost pods and containers
 """
 import json
+import os
 import re
+import signal
 
 import pytest
 
 pytest.importorskip("grpc", reason="python3-grpcio is not installed")
 pytest.importorskip("google.protobuf", reason="python3-protobuf is not installed")
-from containers import containers  # noqa: F401, a fixture
+from containers import IMAGE, containers  # noqa: F401, a fixture
 from hawsercli import hawser
 from poddaemon import NETNS, pods, refused  # noqa: F401, pods is a fixture
 from waiting import wait_until
 
 FAILURE = 'pod %s: network "pods": plugin type="control" failed (delete): the switch is away'
 LOST_POD = 'pod %s is not in the database of hawser-cri; it is kept with its containers: run "hawser rm --force %s"'
-LOST_CONTAINER = 'container %s is not in the database of hawser-cri: run "hawser rm --force %s"'
+LOST_CONTAINER = 'container %s (%s) is not in the database of hawser-cri: run "hawser rm --force %s"'
 
 
 def command(d, *words):
@@ -125,10 +127,19 @@ def test_a_lost_container_is_listed_and_removed_only_with_force(containers):
     d = containers()
     pod = d.cri.pod()
     container = d.cri.run_container(pod)
+    pid = json.loads(d.cri.call("ContainerStatus", container_id=container, verbose=True).info["info"])["pid"]
     lose_database(d)
+    what = '"main" of pod "default/a", image "%s"' % IMAGE
+    lost = {"id": container, "name": "main", "podId": pod, "pod": "a", "namespace": "default", "image": IMAGE}
     _, notes = table(d)
-    assert notes == [LOST_POD % (pod[:12], pod[:12]), LOST_CONTAINER % (container[:12], container[:12])]
-    assert json.loads(command(d, "pods", "--json")[1])["lostContainers"] == [container]
+    assert notes == [LOST_POD % (pod[:12], pod[:12]),
+                     LOST_CONTAINER % (container[:12], "%s, process %d" % (what, pid), container[:12])]
+    assert json.loads(command(d, "pods", "--json")[1])["lostContainers"] == [{**lost, "pid": pid}]
+    os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: json.loads(command(d, "pods", "--json")[1])["lostContainers"] == [{**lost, "pid": 0}])
+    assert table(d)[1][1] == LOST_CONTAINER % (container[:12], what, container[:12])
+    (d.state / "containers" / container / "config.json").write_text("{")
+    assert table(d)[1][1] == (LOST_CONTAINER % (container[:12], "", container[:12])).replace(" ()", "")
     status, text, errors = command(d, "rm", container)
     assert (status, text) == (1, "") and "was lost from the database" in errors
     assert command(d, "rm", "--force", container[:12]) == (0, container[:12] + "\n", "")

@@ -5,8 +5,8 @@ test/cri/http2.py - frames of HTTP/2, for clients that do what a library would n
 import struct
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-SETTINGS, HEADERS = 4, 1
-ACK, END_HEADERS = 1, 4  # flags
+DATA, HEADERS, SETTINGS = 0, 1, 4
+END_STREAM, ACK, END_HEADERS = 1, 1, 4  # flags
 
 
 def frame(kind, flags, stream, payload):

@@ -18,7 +18,7 @@ import pytest
 pytest.importorskip("grpc", reason="python3-grpcio is not installed")
 pytest.importorskip("google.protobuf", reason="python3-protobuf is not installed")
 from containers import CONTAINER, EXITED, IDLE, NODE, POD, RUNNING, containers  # noqa: F401, a fixture
-from deadmount import DeadMount
+from deadmount import dead  # noqa: F401, a fixture
 from poddaemon import CGROUPS
 from waiting import LONG, wait_until
 
@@ -110,13 +110,6 @@ def test_a_container_that_misbehaves_delays_no_other_pod_and_can_be_stopped(pare
 
 
 # ---- a file system that does not answer ------------------------------------------------------------
-
-@pytest.fixture
-def dead(tmp_path):
-    mount = DeadMount(tmp_path / "dead")
-    yield mount
-    mount.end()
-
 
 def is_killed(pid):
     """Whether SIGKILL is pending for a process."""

@@ -3,6 +3,7 @@
 test/cri/test_pods_concurrent.py - many clients at once: the same pods, their containers, lists, events and metrics
 """
 import random
+import socket
 import threading
 
 import pytest
@@ -10,8 +11,12 @@ import pytest
 grpc = pytest.importorskip("grpc", reason="python3-grpcio is not installed")
 pytest.importorskip("google.protobuf", reason="python3-protobuf is not installed")
 from containers import POD, containers  # noqa: F401, a fixture
+from deadmount import dead  # noqa: F401, a fixture
 from poddaemon import in_threads, pods  # noqa: F401, a fixture
+from http2 import DATA, END_HEADERS, END_STREAM, HEADERS, PREFACE, SETTINGS, frame, request_headers
 from program import UnixHTTP, get
+from test_cri_slots import long_calls
+from waiting import LONG, wait_until
 
 CLIENTS = 8
 # What an operation may answer if another client stops or removes the same pod meanwhile
@@ -120,3 +125,35 @@ def test_clients_use_containers_of_pods_that_others_stop(containers, tmp_path):
     with Readers(d, str(tmp_path / "metrics")):
         in_threads(*[lambda n=n: work(n) for n in range(CLIENTS)])
     assert made
+
+
+def test_streams_that_are_not_read_delay_no_list(pods):
+    d = pods()
+    # the response has two messages, the first of which is larger than what the daemon keeps for a client
+    ids = [d.cri.run("p%d" % i, network=2, ipc=2, annotations={"a": "x" * 4096}) for i in range(201)]
+    streams = range(1, 17, 2)  # more than the daemon has threads for short calls
+    headers = request_headers("/runtime.v1.RuntimeService/StreamPodSandboxes")
+    with socket.socket(socket.AF_UNIX) as client:
+        client.connect(d.socket)
+        client.sendall(PREFACE + frame(SETTINGS, 0, 0, b"") + b"".join(
+            frame(HEADERS, END_HEADERS, n, headers) + frame(DATA, END_STREAM, n, bytes(5)) for n in streams))
+        wait_until(lambda: long_calls(d) == len(streams))
+        assert sorted(d.cri.ids()) == sorted(ids) and list(d.cri.call("ListContainers").containers) == []
+
+
+@pytest.mark.parametrize("method,in_use", [("hawser.v1.Networks/List", True),
+                                           ("runtime.v1.RuntimeService/UpdateRuntimeConfig", False)])
+def test_calls_that_wait_for_a_file_system_delay_no_list(pods, dead, method, in_use):
+    d = pods(network=in_use, start=False)
+    d.command += ["--cni-bin-dir", "%s:%s" % (d.bin, dead.path), "--cni-conf-template", dead.path / "template"]
+    if in_use:  # else the template would be ignored
+        d.write_network({"cniVersion": "1.0.0", "name": "other", "plugins": [{"type": "none"}]}, "50-other.conflist")
+    d.start()
+    request = d.cri.request("UpdateRuntimeConfig", runtime_config={"network_config": {"pod_cidr": "10.7.0.0/24"}})
+    call = d.cri.channel.unary_unary("/" + method)
+    calls = [call.future(b"" if in_use else request.SerializeToString(), timeout=LONG) for _ in range(8)]
+    wait_until(lambda: dead.waiting and long_calls(d) == len(calls))
+    assert d.cri.ids() == [] and d.cri.call("Status").status.conditions[0].status
+    dead.end()
+    for call in calls:
+        call.exception()  # waits for its end

@@ -139,6 +139,22 @@ def test_a_del_that_hangs_during_the_collection_delays_no_other_pod(pods):
     assert d.calls("DEL", gone) == 2 and address not in d.leased()
 
 
+def test_a_plugin_that_hangs_in_the_collection_delays_other_pods_for_seconds_only(pods):
+    d = pods(config="gc-networks: [pods]\n")
+    d.write_network(d.conflist(cniVersion="1.1.0"))  # plugins of earlier versions have no GC
+    d.direct("GC.hang")
+    d.restart()
+    d.wait_for_call("GC")
+    wait_until(lambda: d.network()[0], d.log)
+    pod = d.cri.start_run(timeout=25).result().pod_sandbox_id  # the plugin alone would hold the network for 30 s
+    d.logged('GC of network "pods": failed to GC plugin control: ')
+    d.cri.start("StopPodSandbox", timeout=25, pod_sandbox_id=pod).result()
+    status, _, errors = hawser("--runtime", "unix:" + d.socket, "network", "gc")
+    assert status == 1 and "failed to GC plugin control" in errors and d.calls("GC") == 2
+    d.undirect()
+    assert hawser("--runtime", "unix:" + d.socket, "network", "gc")[0] == 0 and d.calls("GC") == 3
+
+
 def test_the_daemon_stops_in_time_while_a_del_of_the_collection_hangs(pods):
     d = pods(config="gc-networks: [pods]\n")
     killed(d, *[d.cri.run(name) for name in "abc"])

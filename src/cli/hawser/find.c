@@ -288,7 +288,7 @@ static int find_lost(struct cli *cli, const char *word, struct found *ret, struc
 	if (r < 0)
 		return r;
 	n_pods = details.pods ? details.pods->n_pods : 0;
-	n_containers = details.containers ? details.containers->n_ids : 0;
+	n_containers = details.containers ? details.containers->n_containers : 0;
 	all.v = mem_new((n_pods + n_containers + 1) * sizeof(*all.v));
 	for (size_t i = 0; i < n_pods; i++)
 		if (details_is_lost(details.pods->pods[i]))
@@ -296,7 +296,8 @@ static int find_lost(struct cli *cli, const char *word, struct found *ret, struc
 							  .name = "",
 							  .space = "" };
 	for (size_t i = 0; i < n_containers; i++)
-		all.v[all.n++] = (struct object){ .id = details.containers->ids[i], .name = "" };
+		all.v[all.n++] =
+			(struct object){ .id = details.containers->containers[i]->id, .name = "" };
 	r = find_object(&all, any, word, &o, e);
 	if (r == 0)
 		*ret = (struct found){ str_copy(o->id), o->space != NULL, true };

@@ -177,6 +177,20 @@ static void add_note(struct hw_strings *notes, char *note)
 	free(note);
 }
 
+/* Return: for example: ' ("web" of pod "default/shop", image "nginx:1", process 4711)'; allocated */
+static char *describe_lost(const Hawser__V1__LostContainer *c)
+{
+	AUTO(buf_done) struct buf b = { 0 };
+
+	if (*c->name)
+		buf_printf(&b, " (\"%s\" of pod \"%s/%s\", image \"%s\"", c->name, c->namespace_,
+			   c->pod, c->image);
+	if (c->pid)
+		buf_printf(&b, "%sprocess %u", b.len ? ", " : " (", c->pid);
+	buf_puts(&b, b.len ? ")" : "");
+	return buf_take(&b);
+}
+
 static void add_notes(const struct rows *rows, struct hw_strings *notes)
 {
 	const Hawser__V1__ListLostContainersResponse *containers = rows->details.containers;
@@ -199,12 +213,13 @@ static void add_notes(const struct rows *rows, struct hw_strings *notes)
 		else
 			failed |= *d->message;
 	}
-	for (size_t i = 0; containers && i < containers->n_ids; i++) {
-		autofree char *id = text_short_id(containers->ids[i]);
+	for (size_t i = 0; containers && i < containers->n_containers; i++) {
+		autofree char *what = describe_lost(containers->containers[i]);
+		autofree char *id = text_short_id(containers->containers[i]->id);
 
-		add_note(notes, str_printf("container %s is not in the database of hawser-cri: run "
-					   "\"hawser rm --force %s\"",
-					   id, id));
+		add_note(notes, str_printf("container %s%s is not in the database of hawser-cri: "
+					   "run \"hawser rm --force %s\"",
+					   id, what, id));
 	}
 	if (failed)
 		strings_add(notes, "hawser-cri tries again what has failed; \"hawser rm --force "
@@ -256,8 +271,8 @@ static void print_all_json(const struct rows *rows)
 
 	for (size_t i = 0; i < rows->n; i++)
 		value_append(items, make_json(&rows->v[i]));
-	for (size_t i = 0; containers && i < containers->n_ids; i++)
-		value_append(lost, value_new_string(containers->ids[i]));
+	for (size_t i = 0; containers && i < containers->n_containers; i++)
+		value_append(lost, message_to_json(&containers->containers[i]->base));
 	value_set(all, "items", items);
 	value_set(all, "lostContainers", lost);
 	print_json(all);

@@ -17,6 +17,7 @@
 
 #include "base/err.h"
 #include "base/str.h"
+#include "base/time.h"
 #include "cni/runtime/cache.h"
 #include "cni/runtime/cni.h"
 #include "cni/runtime/run.h"
@@ -114,7 +115,7 @@ static void gc_plugins(struct gc *gc, const struct run *run)
 	}
 }
 
-int gc_run(const struct hw_cni *cni, const struct hw_conf *conf,
+int gc_run(const struct hw_cni *cni, const struct hw_conf *conf, int locked_ms,
 	   int (*list)(void *ctx, const struct hw_valid **ret_valid, size_t *ret_n,
 		       struct hw_err *e),
 	   void *ctx, struct hw_err *e)
@@ -145,6 +146,7 @@ int gc_run(const struct hw_cni *cni, const struct hw_conf *conf,
 	r = run_lock(&run, true, &lock, e);
 	if (r < 0)
 		return r;
+	run.deadline = time_earlier(run.deadline, time_deadline(locked_ms));
 	r = hw_cached_attachments(cni, NULL, cni->damaged, cni->damaged_ctx, &cached, e);
 	if (r < 0)
 		return r;
@@ -181,5 +183,5 @@ int hw_gc(const struct hw_cni *cni, const struct hw_conf *conf, const struct hw_
 {
 	struct given given = { valid, n_valid };
 
-	return gc_run(cni, conf, list_given, &given, e);
+	return gc_run(cni, conf, 0, list_given, &given, e);
 }

@@ -335,7 +335,7 @@ static void attached_after_the_list(void **state)
 
 	add(&f, f.conf, "c0");
 	add(&f, f.conf, "c1");
-	assert_ok(gc_run(f.cni, f.conf, list_and_add, &f, &f.e), f.e);
+	assert_ok(gc_run(f.cni, f.conf, 0, list_and_add, &f, &f.e), f.e);
 	assert_notes(f.p, "DEL a c0 eth0 /ns\nGC a\n");
 	assert_true(is_cached(&f, "n", "c1") && is_cached(&f, "n", "c2"));
 	assert_gc_key(&f, "cni.dev/valid-attachments",
@@ -371,6 +371,28 @@ static void await_lock_openers(const struct place *p, pid_t pid, int n)
 		assert_false(time_has_passed(deadline));
 		time_sleep(5);
 	}
+}
+
+static int list_nothing(void *ctx, const struct hw_valid **ret_valid, size_t *ret_n,
+			struct hw_err *e)
+{
+	static const struct hw_valid none[1];
+
+	(void)ctx;
+	(void)e;
+	*ret_valid = none;
+	*ret_n = 0;
+	return 0;
+}
+
+static void plugin_that_hangs(void **state)
+{
+	AUTO(fixture_done) struct fixture f = fixture(state, V110);
+
+	place_plugin(f.p, "a", "note $CNI_COMMAND; exec sleep 1000");
+	assert_int_equal(gc_run(f.cni, f.conf, 2000, list_nothing, NULL, &f.e), -ETIMEDOUT);
+	assert_contains(f.e.msg, "failed to GC plugin a: ");
+	assert_notes(f.p, "GC\n");
 }
 
 struct gc_thread {
@@ -582,6 +604,8 @@ static const struct CMUnitTest tests[] = {
 	PLACE_TEST("gc: an unreadable cache is an error before anything is deleted",
 		   unreadable_cache),
 	PLACE_TEST("gc: the timeout applies to the whole call", one_timeout),
+	PLACE_TEST("gc: a plugin that hangs while ADDs wait is killed after the given time",
+		   plugin_that_hangs),
 	PLACE_TEST("gc: a cancel stops the whole call", cancelled),
 	PLACE_TEST("gc: GC fails with code 11 if a running ADD does not finish in time",
 		   lock_timeout),

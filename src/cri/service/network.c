@@ -111,7 +111,7 @@ static int serve_gc(const void *ctx, struct rpc_call *call, const ProtobufCMessa
 }
 
 const struct service_method hawser_networks_methods[] = {
-	{ "List", serve_list, 0 },
+	{ "List", serve_list, RPC_LONG },
 	{ "Check", serve_check, RPC_LONG },
 	{ "Gc", serve_gc, RPC_LONG },
 	{ 0 },

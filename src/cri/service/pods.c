@@ -12,6 +12,7 @@
 #include "cri/service/convert.h"
 #include "cri/service/services.h"
 #include "pod/containers.h"
+#include "pod/lost-list.h"
 
 static int check_id(const char *id, struct hw_err *e)
 {
@@ -77,20 +78,36 @@ const struct service_method hawser_pods_methods[] = {
 
 /* ---- containers --------------------------------------------------------------------- */
 
+static Hawser__V1__LostContainer *make_lost(struct arena *a, const struct lost_container *c)
+{
+	Hawser__V1__LostContainer *m = arena_new(a, sizeof(*m));
+
+	hawser__v1__lost_container__init(m);
+	m->id = c->id;
+	m->name = c->name;
+	m->pod_id = c->pod_id;
+	m->pod = c->pod;
+	m->namespace_ = c->namespace;
+	m->image = c->image;
+	m->pid = (uint32_t)c->pid;
+	return m;
+}
+
 static int list_lost(const void *ctx, struct rpc_call *call, const ProtobufCMessage *message,
 		     struct hw_err *e)
 {
 	Hawser__V1__ListLostContainersResponse response =
 		HAWSER__V1__LIST_LOST_CONTAINERS_RESPONSE__INIT;
 	const struct pod_service *s = ctx;
-	AUTO(shared_unref) const struct containers_view *view = containers_view(s->pods);
+	AUTO(lost_list_done) struct lost_list list = { 0 };
 	AUTO(arena_done) struct arena arena = { 0 };
 
 	(void)message;
-	response.ids = arena_new(&arena, view->n * sizeof(char *));
-	for (size_t i = 0; i < view->n; i++)
-		if (view->containers[i]->status.state == CONTAINER_LOST)
-			response.ids[response.n_ids++] = no_const(view->containers[i]->o.id);
+	containers_list_lost(s->pods, &list);
+	response.containers = arena_new(&arena, list.n * sizeof(Hawser__V1__LostContainer *));
+	for (; response.n_containers < list.n; response.n_containers++)
+		response.containers[response.n_containers] =
+			make_lost(&arena, &list.v[response.n_containers]);
 	return api_send(call, &response.base, e);
 }
 
@@ -110,7 +127,7 @@ static int remove_container(const void *ctx, struct rpc_call *call, const Protob
 }
 
 const struct service_method hawser_containers_methods[] = {
-	{ "ListLost", list_lost, 0 },
+	{ "ListLost", list_lost, RPC_LONG },
 	{ "Remove", remove_container, RPC_LONG },
 	{ 0 },
 };

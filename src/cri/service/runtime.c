@@ -140,6 +140,7 @@ static int serve_status(const void *ctx, struct rpc_call *call, const ProtobufCM
 		response.n_info = ARRAY_SIZE(info_list);
 		response.info = info_list;
 	}
+	/* This runs on the loop. If a directory of PATH does not answer, no program can be started, either. */
 	missing = executables_missing();
 	if (!missing && s->handlers->v[0].message)
 		missing = str_copy(s->handlers->v[0].message);
@@ -202,19 +203,19 @@ const struct service_method runtime_methods[] = {
 	{ "Version", serve_version, RPC_INSTANT },
 	{ "Status", serve_status, RPC_INSTANT },
 	{ "RuntimeConfig", serve_runtime_config, RPC_INSTANT },
-	{ "UpdateRuntimeConfig", serve_update_runtime_config, 0 },
+	{ "UpdateRuntimeConfig", serve_update_runtime_config, RPC_LONG },
 	{ "RunPodSandbox", serve_run_pod_sandbox, RPC_LONG },
 	{ "StopPodSandbox", serve_stop_pod_sandbox, RPC_LONG },
 	{ "RemovePodSandbox", serve_remove_pod_sandbox, RPC_LONG },
 	{ "PodSandboxStatus", serve_pod_sandbox_status, RPC_INSTANT },
 	{ "ListPodSandbox", serve_list_pod_sandbox, 0 },
-	{ "StreamPodSandboxes", serve_stream_pod_sandboxes, RPC_STREAM_OUT },
+	{ "StreamPodSandboxes", serve_stream_pod_sandboxes, RPC_LONG | RPC_STREAM_OUT },
 	{ "CreateContainer", serve_create_container, RPC_LONG },
 	{ "StartContainer", serve_start_container, RPC_LONG },
 	{ "StopContainer", serve_stop_container, RPC_LONG },
 	{ "RemoveContainer", serve_remove_container, RPC_LONG },
 	{ "ListContainers", serve_list_containers, 0 },
-	{ "StreamContainers", serve_stream_containers, RPC_STREAM_OUT },
+	{ "StreamContainers", serve_stream_containers, RPC_LONG | RPC_STREAM_OUT },
 	{ "ContainerStatus", serve_container_status, RPC_INSTANT },
 	{ "UpdateContainerResources", serve_update_container_resources, RPC_LONG },
 	{ "ReopenContainerLog", serve_reopen_container_log, RPC_LONG },

@@ -13,6 +13,7 @@
 
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 
 #include "base/os/userns.h"
 #include "image/manifest.h"
@@ -205,6 +206,19 @@ static uid_t owner_of(const struct scene *s, const char *name)
 	return st.st_uid;
 }
 
+static void require_linux_6_5(void)
+{
+	unsigned major = 0, minor = 0;
+	struct utsname kernel;
+
+	assert_int_equal(uname(&kernel), 0);
+	assert_int_equal(sscanf(kernel.release, "%u.%u", &major, &minor), 2);
+	if (major > 6 || (major == 6 && minor >= 5))
+		return;
+	print_message("idmapped layers need Linux 6.5\n");
+	skip();
+}
+
 static void layers_are_idmapped(void **state)
 {
 	AUTO(userns_done) struct userns ns = USERNS_NONE;
@@ -213,6 +227,7 @@ static void layers_are_idmapped(void **state)
 	struct mount_stack stack;
 	struct hw_err error;
 
+	require_linux_6_5();
 	OK(userns_create(100000, 1000, 0, &ns, &e));
 	scene_init(&s, *state, "idmap", 3);
 	own = str_printf("%s/1", s.layers[1].path);

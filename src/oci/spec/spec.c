@@ -260,6 +260,14 @@ void *spec_append(struct hw_list *list, size_t size)
 	return new;
 }
 
+const char *spec_find_annotation(const struct oci_spec *s, const char *key)
+{
+	for (size_t i = 0; i < s->annotations.n; i++)
+		if (str_equal(s->annotations.keys[i], key))
+			return s->annotations.values[i];
+	return "";
+}
+
 void spec_annotate(struct oci_spec *s, const char *key, const char *value)
 {
 	struct hw_map *m = &s->annotations;

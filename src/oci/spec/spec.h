@@ -158,5 +158,7 @@ void *spec_append(struct hw_list *list, size_t size);
 
 /* Sets an annotation, or replaces its value. */
 void spec_annotate(struct oci_spec *s, const char *key, const char *value);
+/* Return: the value of an annotation; "" if it is missing */
+const char *spec_find_annotation(const struct oci_spec *s, const char *key);
 
 #endif

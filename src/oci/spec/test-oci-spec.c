@@ -99,6 +99,8 @@ static void annotations_are_set_and_replaced(void **state)
 	spec_annotate(&s, "b", "2");
 	spec_annotate(&s, "a", "3");
 	assert_spec(&s, "annotations", "{'a':'3','b':'2'}");
+	assert_string_equal(spec_find_annotation(&s, "b"), "2");
+	assert_string_equal(spec_find_annotation(&s, "c"), "");
 }
 
 int main(void)
@@ -111,7 +113,7 @@ int main(void)
 		  a_malformed_configuration_is_rejected },
 		{ "spec: a configuration that is too large to be read is not written",
 		  a_configuration_that_could_not_be_read_is_not_written },
-		{ "spec: an annotation is added once", annotations_are_set_and_replaced },
+		{ "spec: an annotation is added once and found", annotations_are_set_and_replaced },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
