@@ -307,6 +307,10 @@ static void *sweep(void *ctx)
 	struct daemon *d = ctx;
 	struct hw_err e;
 
+	if (pods_have_lost(d->pods)) {
+		log_warn("leftovers are not removed while pods or containers are lost");
+		return NULL;
+	}
 	collect_attachments(d);
 	if (!is_cancelled(d) && pods_sweep(d->pods, &e) < 0)
 		log_error("%s", e.msg);

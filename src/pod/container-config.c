@@ -308,6 +308,7 @@ static int set_mounts(struct oci_spec *s, const struct container *c,
 		.idmap = handler->idmap,
 	};
 	const struct oci_mapping *pod_ids = pod_user_mapping(&pod->namespaces);
+	struct hw_list of_devices = s->mounts; /* of CDI; they come after all others */
 	int r;
 
 	for (size_t i = 0; i < n; i++) {
@@ -336,7 +337,12 @@ static int set_mounts(struct oci_spec *s, const struct container *c,
 			.gid_mappings = has_image ? NULL : &from[i].gid_mappings,
 		};
 	}
+	s->mounts = (struct hw_list){ 0 };
 	r = spec_set_mounts(s, &mounts, e);
+	for (size_t i = 0; i < of_devices.n; i++)
+		*(struct oci_mount *)spec_append(&s->mounts, sizeof(struct oci_mount)) =
+			((struct oci_mount *)of_devices.v)[i];
+	free(of_devices.v);
 	return r == -EOPNOTSUPP ? err_ctx(e, RRO_UNSUPPORTED) : r;
 }
 
@@ -441,13 +447,13 @@ static int build(struct oci_spec *s, struct container *c, const struct image_con
 	if (r == 0)
 		r = set_namespaces(s, c, ret_target, e);
 	if (r == 0)
-		r = set_mounts(s, c, handler, e);
-	if (r == 0)
 		r = set_devices(s, c, e);
 	if (r == 0)
 		r = set_limits(s, c, e);
 	if (r == 0)
 		r = set_security(s, c, e);
+	if (r == 0) /* last, because it creates missing directories */
+		r = set_mounts(s, c, handler, e);
 	if (r == 0)
 		set_annotations(s, c);
 	return r;

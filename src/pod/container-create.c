@@ -87,11 +87,11 @@ static int create_objects(struct container *c, const struct image_config *image,
 
 	r = create_bundle(c, e);
 	if (r == 0)
-		r = create_log_directory(c, e);
-	if (r == 0)
 		r = container_mount(c, e);
 	if (r == 0)
 		r = container_write_config(c, image, &target, e);
+	if (r == 0) /* the configuration is accepted */
+		r = create_log_directory(c, e);
 	if (r == 0)
 		r = start_monitor(c, e);
 	return r;

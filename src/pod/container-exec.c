@@ -72,7 +72,8 @@ int containers_reopen_log(struct pods *p, const char *id, int64_t deadline, stru
 	if (!c->log)
 		return err_text(e, -EPERM, "container %s has no log", c->o.id);
 	bundle = container_dir(p, c->o.id);
-	return monitor_reopen_log(bundle, c->log, deadline, e);
+	r = monitor_reopen_log(bundle, c->log, deadline, e);
+	return r == -ESRCH ? err_replace(e, r, -EPERM) : r; /* it is just ending */
 }
 
 /* ---- limits ------------------------------------------------------------------------- */

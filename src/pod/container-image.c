@@ -56,6 +56,24 @@ int container_hold_layers(struct container *c, struct hw_err *e)
 	return r < 0 ? err_ctx(e, "container %s", c->o.id) : 0;
 }
 
+int container_hold_all_layers(struct container *c, struct hw_err *e)
+{
+	int r;
+
+	c->hold = store_hold_new(c->pods->options.store);
+	r = store_hold_all(c->hold, e);
+	return r < 0 ? err_ctx(e, "container %s", c->o.id) : 0;
+}
+
+int container_check_layers(const struct container *c, struct hw_err *e)
+{
+	for (size_t i = 0; i < c->layers.n; i++)
+		if (!digest_is_sha256(c->layers.v[i]))
+			return err_text(e, -EBADMSG, "layers: invalid chain ID \"%.80s\"",
+					c->layers.v[i]);
+	return 0;
+}
+
 /* Images may share layers. */
 static int list_layers(struct container *c, const char *image_id, struct hw_err *e)
 {

@@ -119,6 +119,8 @@ static int fill(struct container *c, struct db_query *q, struct hw_err *e)
 	if (r == 0)
 		r = decode_list(layers_field, db_text(q, COLUMN_LAYERS), c, e);
 	if (r == 0)
+		r = container_check_layers(c, e);
+	if (r == 0)
 		r = decode_list(mount_refs_field, db_text(q, COLUMN_MOUNT_REFS), c, e);
 	return r < 0 ? r : decode_list(groups_field, db_text(q, COLUMN_GROUPS), c, e);
 }

@@ -3,8 +3,9 @@
  * pod/container-stop.c - stop, kill and remove containers
  *
  * How:   a stop signals the first process and waits. It does not own the container, so several stops may
- *        wait at once; .kill_at is the earliest time that one of them has asked for. At that time all
- *        processes in the container's cgroup are killed. The end is noticed by exits.c.
+ *        wait at once; .kill_at is the earliest time that one of them has asked for. At that time, or when
+ *        the first process has ended, all processes in the container's cgroup are killed: in a PID
+ *        namespace that it shares, they outlive the first one. The end is noticed by exits.c.
  *        Every step of a removal succeeds if its object does not exist. The row is deleted last.
  */
 #include <errno.h>
@@ -160,26 +161,37 @@ static int finish_start(struct container *c, int64_t deadline, struct hw_err *e)
 	return 0;
 }
 
-static int stop(struct container *c, int64_t grace_s, int64_t deadline, struct hw_err *e)
+/* Waits until the first process has ended, or for the grace. */
+static int stop_first(struct container *c, int64_t grace_s, int64_t deadline, struct hw_err *e)
 {
 	int64_t kill_at;
+	int r = 0;
+
+	kill_at = time_now() + (grace_s > 0 ? grace_s * 1000000000 : 0);
+	if (begin_stop(c, kill_at) && grace_s > 0)
+		r = send_signal(c, c->stop_signal, e);
+	if (r < 0)
+		return r;
+	if (!wait_for_grace(c, deadline) && time_has_passed(deadline))
+		return err_text(e, -ETIMEDOUT, "container %s still runs", c->o.id);
+	return 0;
+}
+
+static int stop(struct container *c, int64_t grace_s, int64_t deadline, struct hw_err *e)
+{
+	enum container_state state;
 	int r;
 
 	r = finish_start(c, deadline, e);
 	if (r < 0)
 		return r;
-	if (container_get_state(c) != CONTAINER_RUNNING)
+	state = container_get_state(c);
+	if (state != CONTAINER_RUNNING && state != CONTAINER_EXITED)
 		return 0;
-	kill_at = time_now() + (grace_s > 0 ? grace_s * 1000000000 : 0);
-	if (begin_stop(c, kill_at) && grace_s > 0) {
-		r = send_signal(c, c->stop_signal, e);
-		if (r < 0)
-			return r;
-	}
-	if (wait_for_grace(c, deadline))
-		return 0;
-	if (time_has_passed(deadline))
-		return err_text(e, -ETIMEDOUT, "container %s still runs", c->o.id);
+	if (state == CONTAINER_RUNNING)
+		r = stop_first(c, grace_s, deadline, e);
+	if (r < 0)
+		return r;
 	return container_kill(c, time_earlier(deadline, time_deadline(KILL_MS)), e);
 }
 
@@ -339,10 +351,8 @@ static int cancel_one(struct container *c, unsigned flags, int64_t deadline, str
 
 static int kill_one(struct container *c, unsigned flags, int64_t deadline, struct hw_err *e)
 {
-	enum container_state state = container_get_state(c);
-
 	(void)flags;
-	if (!is_alive(state) && !(state == CONTAINER_LOST && c->pod))
+	if (!c->pod) /* a lost container of a lost pod: its cgroup is not known */
 		return 0;
 	begin_stop(c, time_now()); /* a stop with a grace ends, too */
 	return container_kill(c, deadline, e);

@@ -107,8 +107,12 @@ void event_container_deleted(struct container *c);
 /* Finds the image of a container, and those that it mounts, and holds their layers. *ret_config is freed by
  * the caller. Return: 0; -ENODATA: no such image */
 int container_find_image(struct container *c, struct image_config **ret_config, struct hw_err *e);
+/* Return: 0 if c->layers has chain IDs; -EBADMSG */
+int container_check_layers(const struct container *c, struct hw_err *e);
 /* Holds the layers again, after a restart. */
 int container_hold_layers(struct container *c, struct hw_err *e);
+/* If it is not known which layers the container uses. */
+int container_hold_all_layers(struct container *c, struct hw_err *e);
 /* When nothing of the container exists any more. Removes layers that only it has used. */
 void container_release_layers(struct container *c);
 /* Mounts the root file system, and the images of mounts. */

@@ -103,7 +103,11 @@ static int create_objects(struct pod *pod, int64_t deadline, struct hw_err *e)
 	r = namespaces_set_sysctls(netns, pod->spec, &later, e);
 	if (r < 0)
 		return r;
-	return files_write_hosts(dir, pod->spec, &pod->network->ips, e);
+	r = files_write_hosts(dir, pod->spec, &pod->network->ips, e);
+	if (r < 0)
+		return r;
+	/* last, because a failed create does not remove it */
+	return files_create_logs(pod->spec, e);
 }
 
 /* ---- the pod ------------------------------------------------------------------------ */

@@ -126,12 +126,17 @@ int files_create(const char *dir, const struct pod_spec *spec, struct hw_err *e)
 		r = write_hostname(dir, spec, e);
 	if (r == 0 && spec->namespaces.ipc == POD_MODE_POD)
 		r = mount_shm(dir, e);
-	if (r == 0 && !str_empty(spec->log_directory)) {
-		r = file_mkdirs(AT_FDCWD, spec->log_directory, 0755, e);
-		if (r < 0)
-			err_ctx(e, "log_directory");
-	}
 	return r;
+}
+
+int files_create_logs(const struct pod_spec *spec, struct hw_err *e)
+{
+	int r;
+
+	if (str_empty(spec->log_directory))
+		return 0;
+	r = file_mkdirs(AT_FDCWD, spec->log_directory, 0755, e);
+	return r < 0 ? err_ctx(e, "log_directory") : 0;
 }
 
 int files_unmount(const char *dir, struct hw_err *e)

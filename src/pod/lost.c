@@ -6,15 +6,20 @@
  *        containers by their bundles. They are kept, and each is logged with the remedy. config.json says
  *        to which pod a container belongs and which layers it uses, and the lock of the bundle says
  *        whether it lives. After a boot, a pod is found by its attachments, which libcni has cached; it
- *        gets a directory, so that the next start finds it, too.
- * Rules: nothing of them is removed before a client asks for it, with PODS_FORCE. Their layers are held. A
- *        lost container of a pod that is in the database ends with that pod.
- *        Attachments without a pod are for GC (network-gc.c), except when the database was lost.
+ *        gets a directory, so that it can be removed like any other. A container is then found by its
+ *        directory in ROOT.
+ * How:   a boot may come after the start that has found the loss, so the file ROOT/pods.lost notes it until
+ *        nothing is lost any more. Without that file, such attachments and directories are leftovers of a
+ *        power cut, which may lose the last rows; they are removed by network-gc.c and pods_sweep().
+ * Rules: nothing of them is removed before a client asks for it, with PODS_FORCE. Their layers are held: all
+ *        layers, if it is not known which. A lost container of a pod that is in the database ends with
+ *        that pod.
  */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/os/file.h"
@@ -99,30 +104,71 @@ static int add_container(void *ctx, const struct file_entry *entry, struct hw_er
 	return 0;
 }
 
+/* ---- the note ----------------------------------------------------------------------- */
+
+static char *note_path(const struct pods *p)
+{
+	return str_printf("%s/pods.lost", p->root);
+}
+
+int lost_note(struct pods *p, struct hw_err *e)
+{
+	autofree char *path = note_path(p);
+
+	return file_replace(AT_FDCWD, path, "", 0, 0600, FILE_SYNC, e);
+}
+
+static bool is_noted(const struct pods *p)
+{
+	autofree char *path = note_path(p);
+
+	return access(path, F_OK) == 0 || errno != ENOENT;
+}
+
+/* Removes the note if nothing is lost any more. */
+static int update_note(struct pods *p, struct hw_err *e)
+{
+	autofree char *path = note_path(p);
+
+	if (!p->rows_lost || pods_have_lost(p))
+		return 0;
+	p->rows_lost = false;
+	return file_remove(AT_FDCWD, path, e);
+}
+
+/* ---- all that is lost --------------------------------------------------------------- */
+
 int lost_find(struct pods *p, struct hw_err *e)
 {
 	autofree char *pods = str_printf("%s/pods", p->state);
-	autofree char *containers = str_printf("%s/containers", p->state);
+	autofree char *bundles = str_printf("%s/containers", p->state);
+	autofree char *containers = str_printf("%s/containers", p->root);
 	int r;
 
+	p->rows_lost |= is_noted(p);
 	r = file_walk(AT_FDCWD, pods, add_directory, p, e);
 	if (r == 0)
 		r = file_walk(AT_FDCWD, p->netns_dir, add_netns, p, e);
 	if (r == -ENOENT) /* no pod had a network namespace since the boot */
 		r = 0;
-	if (r == 0 && p->new_database)
+	if (r == 0 && p->rows_lost)
 		r = add_attachments(p, e);
-	return r < 0 ? r : file_walk(AT_FDCWD, containers, add_container, p, e);
+	if (r == 0)
+		r = file_walk(AT_FDCWD, bundles, add_container, p, e);
+	if (r == 0 && p->rows_lost)
+		r = file_walk(AT_FDCWD, containers, add_container, p, e);
+	return r < 0 ? r : update_note(p, e);
 }
 
 /* ---- containers --------------------------------------------------------------------- */
 
+/* Return: the value; NULL: no such annotation */
 static const char *find_annotation(const struct oci_spec *s, const char *key)
 {
 	for (size_t i = 0; i < s->annotations.n; i++)
 		if (str_equal(s->annotations.keys[i], key))
 			return s->annotations.values[i];
-	return "";
+	return NULL;
 }
 
 /* The pod is needed to end the container with it. */
@@ -138,12 +184,39 @@ static void set_pod(struct container *c, const char *id)
 		c->pod = take_ptr(pod);
 }
 
-static int hold_layers(struct container *c, const char *layers, struct hw_err *e)
+/* Reads config.json. Return: 0; or a negative errno: it is not known which layers the container uses */
+static int read_config(struct container *c, struct oci_spec *spec, struct hw_err *e)
 {
+	const char *layers;
+	int r;
+
+	r = container_read_config(c, spec, e);
+	if (r < 0)
+		return r;
+	set_pod(c, str_or(find_annotation(spec, "io.kubernetes.cri.sandbox-id"), ""));
+	layers = find_annotation(spec, CONTAINER_LAYERS);
+	if (!layers)
+		return err_text(e, -EBADMSG, "annotation " CONTAINER_LAYERS " is missing");
 	hw_strings_free(&c->layers);
-	if (!str_empty(layers))
+	if (*layers)
 		strings_split(layers, ',', &c->layers);
-	return container_hold_layers(c, e);
+	return container_check_layers(c, e);
+}
+
+static int hold_layers(struct container *c, struct oci_spec *spec, struct hw_err *e)
+{
+	struct hw_err unknown;
+
+	if (read_config(c, spec, &unknown) == 0)
+		return container_hold_layers(c, e);
+	log_event(LOG_ERROR, "layers of a container are not known; all layers are kept",
+		  "container", c->o.id, "error", unknown.msg, NULL);
+	return container_hold_all_layers(c, e);
+}
+
+static const char *describe(const struct oci_spec *spec, const char *key)
+{
+	return str_or(find_annotation(spec, key), "");
 }
 
 /* Return: the first process; 0: the container has ended, or was never created */
@@ -164,44 +237,54 @@ int lost_recover(struct container *c, struct hw_err *e)
 {
 	AUTO(spec_done) struct oci_spec spec = { 0 };
 	autofree char *pid = NULL;
-	struct hw_err ignored;
-	int r = 0;
+	int r;
 
-	/* without a configuration it was never created, and uses nothing */
-	if (container_read_config(c, &spec, &ignored) == 0) {
-		set_pod(c, find_annotation(&spec, "io.kubernetes.cri.sandbox-id"));
-		r = hold_layers(c, find_annotation(&spec, CONTAINER_LAYERS), e);
-	}
+	r = hold_layers(c, &spec, e);
 	if (r < 0)
 		return r;
 	pid = str_printf("%d", find_process(c));
 	container_publish(c);
 	log_event(LOG_ERROR, "container is not in the database; it is kept: " REMEDY, "container",
-		  c->o.id, "name", find_annotation(&spec, "io.kubernetes.cri.container-name"),
-		  "pod", find_annotation(&spec, "io.kubernetes.cri.sandbox-name"), "namespace",
-		  find_annotation(&spec, "io.kubernetes.cri.sandbox-namespace"), "image",
-		  find_annotation(&spec, "io.kubernetes.cri.image-name"), "pid",
+		  c->o.id, "name", describe(&spec, "io.kubernetes.cri.container-name"), "pod",
+		  describe(&spec, "io.kubernetes.cri.sandbox-name"), "namespace",
+		  describe(&spec, "io.kubernetes.cri.sandbox-namespace"), "image",
+		  describe(&spec, "io.kubernetes.cri.image-name"), "pid",
 		  str_equal(pid, "0") ? "none" : pid, NULL);
 	return 0;
 }
 
 /* ---- report ------------------------------------------------------------------------- */
 
-void lost_report(struct pods *p)
+static void count_lost(struct pods *p, size_t *ret_pods, size_t *ret_containers)
 {
 	AUTO(shared_unref) const struct containers_view *containers = containers_view(p);
 	AUTO(shared_unref) const struct pods_view *pods = pods_view(p);
-	autofree char *n_pods = NULL, *n_containers = NULL;
-	size_t n = 0, m = 0;
 
+	*ret_pods = *ret_containers = 0;
 	for (size_t i = 0; i < pods->n; i++)
-		n += pods->pods[i]->state == POD_LOST;
+		*ret_pods += pods->pods[i]->state == POD_LOST;
 	for (size_t i = 0; i < containers->n; i++)
-		m += containers->containers[i]->status.state == CONTAINER_LOST;
-	if (!p->new_database || n + m == 0)
+		*ret_containers += containers->containers[i]->status.state == CONTAINER_LOST;
+}
+
+bool pods_have_lost(struct pods *p)
+{
+	size_t pods, containers;
+
+	count_lost(p, &pods, &containers);
+	return pods + containers > 0;
+}
+
+void lost_report(struct pods *p)
+{
+	autofree char *n_pods = NULL, *n_containers = NULL;
+	size_t pods, containers;
+
+	if (!p->rows_lost)
 		return;
-	n_pods = str_printf("%zu", n);
-	n_containers = str_printf("%zu", m);
+	count_lost(p, &pods, &containers);
+	n_pods = str_printf("%zu", pods);
+	n_containers = str_printf("%zu", containers);
 	log_event(LOG_ERROR,
 		  "the database of pods was lost; its pods and containers are kept, but not "
 		  "served: remove them with \"hawser rm --force\", or restore pods.db while "

@@ -63,7 +63,7 @@ struct pods {
 
 	pthread_mutex_t write_lock;
 	struct db *db;
-	bool new_database; /* it was missing, empty or damaged at the start */
+	bool rows_lost; /* at this start or an earlier one, and something without a row is left */
 
 	struct object_table pods;	/* struct pod; a pod that is lost has no name */
 	struct object_table containers; /* struct container */
@@ -128,6 +128,8 @@ void finisher_add(struct object *o, int delay_ms);
 void finisher_add_failed(struct object *o);
 
 /* ---- lost.c ------------------------------------------------------------------------- */
+/* Notes in ROOT that rows were lost, until nothing is lost any more. */
+int lost_note(struct pods *p, struct hw_err *e);
 /* Adds pods and containers whose files exist, but not their rows, to the tables. */
 int lost_find(struct pods *p, struct hw_err *e);
 /* Logs that the database was lost, if that left lost objects. */

@@ -7,6 +7,7 @@
  *        killed one has stopped.
  *
  *	ROOT/pods.db                the database (state.c)
+ *	ROOT/pods.lost              exists while something is lost because the database was (lost.c)
  *	NETNS_DIR/hawser-ID         the pod's network namespace
  *	STATE/pods/ID/user ipc uts pid   its other namespaces
  *	STATE/pods/ID/shm           /dev/shm of its containers
@@ -87,7 +88,9 @@ struct pods_options {
 int pods_open(const struct pods_options *options, struct pods **ret_pods, struct hw_err *e);
 /* Starts to finish, in the background, what an earlier process has left. What fails is tried again there. */
 void pods_recover(struct pods *p);
-/* Deletes directories of containers that do not exist any more. May take long. */
+/* Whether pods or containers are lost. Until they are removed, what seems to be left over may be theirs. */
+bool pods_have_lost(struct pods *p);
+/* Deletes directories of containers that do not exist any more. May take long. Not while something is lost. */
 int pods_sweep(struct pods *p, struct hw_err *e);
 /* No operation may be running. NULL is allowed. The pods stay as they are. */
 void pods_close(struct pods *p);

@@ -107,16 +107,7 @@ static int sweep_container(void *ctx, const struct file_entry *entry, struct hw_
 	if (!object_is_id(entry->name))
 		return 0;
 	c = object_get(&p->containers, entry->name);
-	if (c)
-		return 0;
-	if (p->new_database) {
-		log_event(LOG_WARN,
-			  "files of a container that is not in the database are kept until the "
-			  "next start",
-			  "container", entry->name, NULL);
-		return 0;
-	}
-	return container_unmount(p, entry->name, e);
+	return c ? 0 : container_unmount(p, entry->name, e);
 }
 
 int pods_sweep(struct pods *p, struct hw_err *e)

@@ -99,16 +99,20 @@ int state_open(struct pods *p, struct hw_err *e)
 {
 	autofree char *path = str_printf("%s/" DATABASE, p->root);
 	struct stat st;
-	int r;
+	int r = 0;
 
-	p->new_database = stat(path, &st) < 0 || st.st_size == 0;
-	r = db_open(path, &options, &p->db, e);
+	p->rows_lost = stat(path, &st) < 0 || st.st_size == 0;
+	if (!p->rows_lost)
+		r = db_open(path, &options, &p->db, e);
 	if (r == -EUCLEAN) {
-		p->new_database = true;
+		p->rows_lost = true;
 		r = move_database(path, e);
-		if (r == 0)
-			r = db_open(path, &options, &p->db, e);
 	}
+	/* noted before there is a new database: this process may be killed at any time */
+	if (r == 0 && p->rows_lost)
+		r = lost_note(p, e);
+	if (r == 0 && !p->db)
+		r = db_open(path, &options, &p->db, e);
 	return r < 0 ? err_ctx(e, "database of pods") : 0;
 }
 

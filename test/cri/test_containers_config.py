@@ -410,6 +410,21 @@ def test_what_is_not_supported_yet_is_refused_by_name(containers, change, error)
     assert refused(d.cri.create, d.cri.pod(), **change) == ("INVALID_ARGUMENT", error)
 
 
+@pytest.mark.parametrize("change", [
+    {"CDI_devices": [{"name": "vendor.com/class=a"}]}, {"devices": [{"host_path": "/none", "container_path": "/dev/x"}]},
+    {"resources": {"cpu_quota": -5}}, {"seccomp": {"profile_type": 2, "localhost_ref": "/p.json"}},
+    {"masked_paths": ["relative"]}, {"capabilities": {"add_capabilities": ["NONSENSE"]}},
+    {"mounts": [{"container_path": "/b", "host_path": "/dev/null/x"}]}])
+def test_a_refused_create_leaves_nothing(containers, change):
+    d = containers()
+    pod = d.cri.pod()
+    missing = [d.dir / "volume", d.logs / "a/below"]
+    mounts = [{"container_path": "/a", "host_path": str(missing[0])}, *change.pop("mounts", [])]
+    refused(d.cri.create, pod, mounts=mounts, log_path="below/main.log", **change)
+    assert not any(path.exists() for path in missing)
+    assert not d.container_rows() and not list((d.dir / "root/containers").iterdir())
+
+
 def test_a_user_name_of_an_image_is_refused(containers):
     d = containers()
     image = d.load("hawser.test/named:1", User="www-data")

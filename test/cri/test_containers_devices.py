@@ -62,12 +62,15 @@ def test_a_device_that_does_not_exist_is_refused(containers, nodes):
 @pytest.mark.parametrize("directory", DIRECTORIES)
 def test_a_device_of_cdi_is_used_by_the_containers_that_name_it(containers, cdi, nodes, directory):
     d = containers()
+    (nodes.parent / "file").write_text("text")
     cdi(directory, {"env": ["FROM_CDI=1"], "deviceNodes": [{"path": "/dev/cdi", "hostPath": str(nodes / "zero")}],
-                    "mounts": [{"hostPath": str(nodes), "containerPath": "/mnt", "options": ["ro", "rbind"]}]})
+                    "mounts": [{"hostPath": str(nodes), "containerPath": "/mnt", "options": ["ro", "rbind"]},
+                               {"hostPath": str(nodes.parent / "file"), "containerPath": "/dev/cdi-file"}]})
     pod = d.cri.pod()
     container = d.cri.run_container(pod, CDI_devices=ONE, envs=[{"key": "FROM_CDI", "value": b"0"}])
     assert d.cri.sh(container, "echo $FROM_CDI; head -c 3 /dev/cdi | wc -c; ls /mnt") == "1\n3\nsub\nzero\n"
     assert list(d.cri.container(container).mounts) == []
+    assert d.cri.sh(container, "cat /dev/cdi-file") == "text"
     other = d.cri.run_container(pod, name="other")
     assert d.cri.sh(other, "echo ${FROM_CDI:-none}; ls /dev/cdi 2>/dev/null || echo none") == "none\nnone\n"
 

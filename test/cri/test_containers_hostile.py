@@ -169,15 +169,31 @@ def test_a_daemon_starts_and_ends_while_containers_cannot_be_killed(daemon, dead
     daemon.cri.remove(pod)
 
 
-def test_what_outlives_a_container_is_killed_until_that_succeeds(daemon, dead):
+def outlived(d, dead, pod):
+    """Run a container whose first process ends while another one hangs and cannot be killed. Returns its ID."""
     script = "trap 'exit 3' TERM; cat /dead/file & " + IDLE
     mounts = [{"host_path": str(dead.path), "container_path": "/dead"}]
-    pod = daemon.cri.pod(pid=NODE)
-    container = daemon.cri.run_container(pod, ["/bin/sh", "-c", script], pid=NODE, mounts=mounts)
+    container = d.cri.run_container(pod, ["/bin/sh", "-c", script], pid=NODE, mounts=mounts)
     wait_until(lambda: dead.waiting)
-    os.kill(daemon.main(container), signal.SIGTERM)
-    assert daemon.cri.wait_for_exit(container).exit_code == 3
+    os.kill(d.main(container), signal.SIGTERM)
+    assert d.cri.wait_for_exit(container).exit_code == 3
+    return container
+
+
+def test_what_outlives_a_container_is_killed_until_that_succeeds(daemon, dead):
+    container = outlived(daemon, dead, daemon.cri.pod(pid=NODE))
     daemon.logged("not cleaned up, trying again later id=" + container, 2)
+
+
+@pytest.mark.parametrize("name,key", [("StopContainer", "container_id"), ("StopPodSandbox", "pod_sandbox_id")])
+def test_a_stop_does_not_succeed_while_a_process_outlives_its_container(daemon, dead, name, key):
+    pod = daemon.cri.pod(pid=NODE)
+    container = outlived(daemon, dead, pod)
+    stop = daemon.client().start(name, timeout=1, **{key: pod if name == "StopPodSandbox" else container})
+    assert stop.exception() and stop.exception().code().name == "DEADLINE_EXCEEDED"
+    dead.end()
+    daemon.cri.stop_container(container)
+    daemon.cri.stop(pod)
 
 
 # ---- a full disk -----------------------------------------------------------------------------------

@@ -115,6 +115,14 @@ def test_a_reopen_needs_a_container_that_runs_and_has_a_log(containers):
         "FAILED_PRECONDITION", "container %s has no log" % none)
 
 
+def test_a_reopen_without_a_monitor_is_refused(containers):
+    d = containers()
+    container = d.cri.run_container(d.cri.pod())
+    (d.bundle(container) / "ctl").unlink()  # as when conmon has just ended
+    code, text = refused(d.cri.call, "ReopenContainerLog", container_id=container)
+    assert code == "FAILED_PRECONDITION" and "the monitor does not run" in text
+
+
 def test_a_container_without_a_log_path_or_log_directory_runs(containers):
     d = containers()
     script = sh("seq 1 100000; exit 4")

@@ -70,6 +70,15 @@ def test_a_host_path_that_does_not_exist_is_created(containers, tmp_path):
     assert (tmp_path / "a/b/file").exists() and oct((tmp_path / "a/b").stat().st_mode)[-3:] == "755"
 
 
+def test_a_host_path_that_cannot_be_used_is_refused_by_name(containers, tmp_path):
+    d = containers()
+    pod = d.cri.pod()
+    (tmp_path / "file").touch()
+    for path, text in ((tmp_path / "file/x", "Not a directory"), (tmp_path / ("x" * 300), "File name too long")):
+        assert refused(d.cri.create, pod, mounts=[mount(tmp_path), mount(path, "/other")]) == (
+            "INVALID_ARGUMENT", "mounts[1].host_path: resolve %s: %s" % (path, text))
+
+
 def test_a_readonly_mount_cannot_be_written_but_mounts_below_it_can(containers, volume):
     d = containers()
     with mounted(volume / "below"):
@@ -131,7 +140,7 @@ def test_propagation_needs_a_source_that_propagates(containers, volume, tmp_path
     run("mount", "--make-private", volume)
     for propagation, text in ((BIDIRECTIONAL, "not shared"), (HOST_TO_CONTAINER, "not shared or a slave")):
         assert refused(d.cri.create, pod, mounts=[mount(volume, propagation=propagation)]) == (
-            "INVALID_ARGUMENT", "mount /mnt: host path %s is on a mount that is %s" % (volume, text))
+            "INVALID_ARGUMENT", "mounts[0].host_path: %s is on a mount that is %s" % (volume, text))
     assert refused(d.cri.create, pod, mounts=[mount(volume, propagation=7)]) == (
         "INVALID_ARGUMENT", "mounts[0].propagation: unknown value 7")
 

@@ -131,6 +131,45 @@ def test_layers_below_a_lost_container_survive_a_removal_of_images(node):
     assert not list((node.daemon.dir / "root/layers").iterdir())
 
 
+@pytest.mark.parametrize("config", [None, b"{", b"{}", b"link"])
+def test_all_layers_are_kept_if_those_of_a_lost_container_are_not_known(node, config):
+    paths = [node.daemon.bundle(c) / "config.json" for c in (node.running, node.ended)]
+    saved = [path.read_bytes() for path in paths]
+
+    def damage(root):
+        delete_database(root)
+        for path, text in zip(paths, saved):
+            path.unlink()
+            if config == b"link":
+                path.symlink_to(path.name)  # cannot be read: too many links
+            elif config is not None:
+                path.write_bytes(config if config != b"{}" else text.replace(b"io.hawser.layers", b"other"))
+    node.lose(damage)
+    for container in (node.running, node.ended):
+        assert node.line("layers of a container are not known; all layers are kept", container)
+    node.daemon.logged("leftovers are not removed while pods or containers are lost")
+    other = node.daemon.load("hawser.test/other:1", files=[("file", b"of another layer", {})])
+    assert hawser("--runtime", "unix:" + node.daemon.socket, "rmi", other)[0] == 0
+    node.check_objects()
+    assert len(list((node.daemon.dir / "root/layers").iterdir())) == 1
+    for path, text in zip(paths, saved):
+        path.unlink(missing_ok=True)
+        path.write_bytes(text)
+    node.restore()
+
+
+def test_nothing_is_collected_while_something_is_lost(node):
+    node.daemon.write_network(node.daemon.conflist(cniVersion="1.1.0"))
+    node.daemon.config.write_text("gc-networks: [pods]\n")
+    node.lose(delete_database)
+    node.daemon.logged("leftovers are not removed while pods or containers are lost")
+    assert node.daemon.stop() == 0
+    assert node.daemon.calls("GC") == 0
+    node.start()
+    node.restore()
+    wait_until(lambda: node.daemon.calls("GC"), node.daemon.log)
+
+
 def test_a_new_pod_gets_the_name_but_not_the_address_of_a_lost_one(node):
     node.lose(delete_database)
     pod = node.cri.pod("a", network=0)
@@ -142,7 +181,7 @@ def test_a_new_pod_gets_the_name_but_not_the_address_of_a_lost_one(node):
 
 @pytest.mark.parametrize("column,value", [
     *[(column, "{") for column in ("spec", "limits", "layers", "groups")],
-    ("layers", "[1]"), ("groups", '["audio"]'), ("groups", "[4294967296]"), ("groups", "7")])
+    ("layers", "[1]"), ("layers", '["invalid"]'), ("groups", '["audio"]'), ("groups", "[4294967296]"), ("groups", "7")])
 def test_a_container_whose_row_is_damaged_is_kept_and_ends_with_its_pod(node, column, value):
     def damage(root):
         with sqlite3.connect(root / "pods.db") as db:
@@ -200,6 +239,63 @@ def test_a_row_of_a_pod_without_a_valid_id_is_ignored(node):
     node.check_objects()
     assert node.line("row of a pod with an invalid ID is ignored", "../x")
     node.restore()
+
+
+def lose_bundle(d, container):
+    """Nothing is left but what the container has written, as after a boot."""
+    run("umount", d.bundle(container) / "rootfs")
+    shutil.rmtree(d.bundle(container))
+    shutil.rmtree(d.state / "crun" / container)
+    (d.state / "exits" / container).unlink()
+
+
+@pytest.mark.parametrize("when", ["before the start", "after the start"])
+def test_files_of_a_lost_container_survive_a_boot(node, when):
+    files = node.daemon.dir / "root/containers" / node.ended
+
+    def damage(root):
+        delete_database(root)
+        if when == "before the start":
+            lose_bundle(node.daemon, node.ended)
+    node.lose(damage)
+    if when == "after the start":
+        assert node.daemon.stop() == 0
+        lose_bundle(node.daemon, node.ended)
+        node.start()
+    for n in range(2):
+        node.daemon.logged("leftovers are not removed while pods or containers are lost", n + 1)
+        assert (files / "upper").exists() and list((node.daemon.dir / "root/layers").iterdir())
+        assert refused(node.cri.remove_container, node.ended)[0] == "FAILED_PRECONDITION"
+        assert node.daemon.stop() == 0
+        node.start()
+    assert hawser("--runtime", "unix:" + node.daemon.socket, "rm", "--force", node.ended)[0] == 0
+    assert not files.exists()
+    node.restore()
+
+
+def test_the_loss_is_forgotten_when_nothing_is_lost_any_more(node):
+    note = node.daemon.dir / "root/pods.lost"
+    assert not note.exists()
+    node.lose(delete_database)
+    assert note.exists()
+    node.restore()
+    assert not note.exists()
+    node.lose(delete_database)
+    node.saved = {}
+    assert hawser("--runtime", "unix:" + node.daemon.socket, "rm", "--force", node.pod)[0] == 0
+    leftover = node.daemon.dir / "root/containers" / node.ended
+    (leftover / "upper").mkdir(parents=True)
+    node.stop_and_read()
+    node.start()
+    assert note.exists()
+    assert hawser("--runtime", "unix:" + node.daemon.socket, "rm", "--force", node.ended)[0] == 0
+    node.stop_and_read()
+    node.start()
+    assert not note.exists()
+    (leftover / "upper").mkdir(parents=True)
+    node.stop_and_read()
+    node.start()
+    wait_until(lambda: not leftover.exists(), node.daemon.log)
 
 
 # ---- pods of which only a part is left --------------------------------------------------------------

@@ -75,10 +75,12 @@ INVALID = {
 
 def test_an_invalid_request_is_refused_by_field_and_changes_nothing(pods):
     d = pods("--cgroup-driver", "cgroupfs")
+    logs = d.dir / "logs"
     for name, (fields, text) in INVALID.items():
-        code, details = refused(d.cri.call, "RunPodSandbox", config={**metadata(), **fields})
+        config = {**metadata(), "log_directory": str(logs), **fields}
+        code, details = refused(d.cri.call, "RunPodSandbox", config=config)
         assert (code, details[:len(text)]) == ("INVALID_ARGUMENT", text), (name, details)
-        assert not d.leftovers() and d.cri.ids() == [], name
+        assert not d.leftovers() and d.cri.ids() == [] and not logs.exists(), name
     assert refused(d.cri.call, "RunPodSandbox") == ("INVALID_ARGUMENT", "config is missing")
     assert d.calls("ADD") == 1  # the unknown sysctl could be of an interface that ADD creates
 

@@ -208,24 +208,31 @@ struct store_hold *store_hold_new(struct store *s)
 	return h;
 }
 
+/* The caller holds the lock of the store. */
+static void add_to_hold(struct store_hold *h, const char *chain_id)
+{
+	struct hold_count *count;
+
+	if (strings_has(&h->chains, chain_id))
+		return;
+	count = map_find(h->store->held, chain_id);
+	if (!count) {
+		count = mem_new(sizeof(*count));
+		map_set(h->store->held, chain_id, count);
+	}
+	count->holds++;
+	strings_add(&h->chains, chain_id);
+}
+
 int store_hold_layer(struct store_hold *h, const char *chain_id, struct hw_err *e)
 {
 	STORE_LOCKED(h->store);
-	struct hold_count *count;
 	int r;
 
 	r = store_check_digest(chain_id, e);
 	if (r < 0)
 		return r;
-	if (!strings_has(&h->chains, chain_id)) {
-		count = map_find(h->store->held, chain_id);
-		if (!count) {
-			count = mem_new(sizeof(*count));
-			map_set(h->store->held, chain_id, count);
-		}
-		count->holds++;
-		strings_add(&h->chains, chain_id);
-	}
+	add_to_hold(h, chain_id);
 	r = store_layer_exists(h->store, chain_id, e);
 	if (r == 0 && h->store->lost) {
 		struct hw_err unreadable = { 0 };
@@ -239,6 +246,18 @@ int store_hold_layer(struct store_hold *h, const char *chain_id, struct hw_err *
 	if (r <= 0)
 		return r;
 	return !store_is_suspect(h->store, chain_id) && store_has_directory(h->store, chain_id);
+}
+
+int store_hold_all(struct store_hold *h, struct hw_err *e)
+{
+	STORE_LOCKED(h->store);
+	AUTO(db_query_done) struct db_query q = { 0 };
+	int r;
+
+	r = db_query(h->store->db, "SELECT chain FROM layers", DB_NO_VALUES, &q, e);
+	while (r >= 0 && (r = db_step(&q, e)) > 0)
+		add_to_hold(h, db_text(&q, 0));
+	return r;
 }
 
 static int release_locked(struct store_hold *h, struct store_removal *removal, struct hw_err *e)

@@ -249,6 +249,8 @@ struct store_hold *store_hold_new(struct store *s); /* holds no layer yet */
  * exist yet, is suspect, or its files were deleted by another program: then the next commit of the
  * layer replaces it */
 int store_hold_layer(struct store_hold *h, const char *chain_id, struct hw_err *e);
+/* Hold all layers that are in the store now: for a container of which it is not known which layers it uses. */
+int store_hold_all(struct store_hold *h, struct hw_err *e);
 /* Release a hold. Removes layers whose images were removed during the hold. If that fails, they
  * stay until store_trim(). NULL is allowed. */
 void store_hold_free(struct store_hold *h);

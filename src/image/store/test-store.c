@@ -384,6 +384,22 @@ static void held_layers_stay(void **state)
 	assert_int_equal(count_in(p, "gone"), 0);
 }
 
+static void all_layers_can_be_held(void **state)
+{
+	struct test_store *p = *state;
+	struct store_hold *pod = store_hold_new(p->store);
+	char id[DIGEST_TEXT];
+
+	add_image(p, "", LIST("base", "one"), LIST(NAME ":1"), id);
+	OK(store_hold_all(pod, &e));
+	OK(store_hold_all(pod, &e)); /* holding them twice has no effect */
+	OK(store_image_remove(p->store, id, &e));
+	OK(store_trim(p->store, &e));
+	assert_int_equal(count_in(p, "layers"), 2);
+	store_hold_free(pod);
+	assert_int_equal(count_in(p, "layers"), 0);
+}
+
 static void failed_pull_then_trim(void **state)
 {
 	struct test_store *p = *state;
@@ -633,6 +649,8 @@ int main(void)
 		TEST("store: images share layers, and a layer is removed with its last image",
 		     layers_are_shared),
 		TEST("store: a held layer stays until the last hold is released", held_layers_stay),
+		TEST("store: all layers can be held, without a list of them",
+		     all_layers_can_be_held),
 		TEST("store: layers of a failed pull stay until the store is trimmed",
 		     failed_pull_then_trim),
 		TEST("store: layers of a failed pull are removed when an image is removed",

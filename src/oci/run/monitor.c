@@ -106,8 +106,10 @@ static int open_holder(pid_t pid, const char *lock_path, int *ret_pidfd, struct 
 	r = pid_has_open(pid, str_equal, lock_path);
 	if (r < 0)
 		return err_set(e, r, "list the open files of process %d", pid);
-	if (r == 0 || pidfd_send_signal(fd, 0, NULL, 0) < 0)
+	if (r == 0)
 		return 0;
+	if (pidfd_send_signal(fd, 0, NULL, 0) < 0)
+		return errno == ESRCH ? 0 : err_set(e, -errno, "look for process %d", pid);
 	*ret_pidfd = take_fd(fd);
 	return 1;
 }

@@ -35,8 +35,7 @@ AUTO_DEFINE(cdi_spec_free, struct cdi_spec);
 /* Applies all edits of a file: for fuzzing. */
 int cdi_apply_all(const struct cdi_spec *spec, struct oci_spec *s, struct hw_err *e);
 
-/* Applies the edits of these devices. spec_set_process(), spec_set_mounts() and spec_set_devices() must have been
- * called. @dirs: separated by colons. Return: 0; -EINVAL if a name is malformed, or an edit is invalid or not
+/* Applies the edits of these devices. spec_set_process() and spec_set_devices() must have been called. @dirs: separated by colons. Return: 0; -EINVAL if a name is malformed, or an edit is invalid or not
  * supported; -ENODATA if there is no such device; or another negative errno */
 int cdi_apply(const char *dirs, const struct hw_strings *names, struct oci_spec *s,
 	      struct hw_err *e);

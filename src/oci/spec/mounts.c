@@ -96,7 +96,7 @@ static int set_propagation(struct oci_spec *s, const struct spec_mount *m, struc
 			   struct hw_err *e)
 {
 	bool both = m->propagation == SPEC_BOTH_WAYS;
-	unsigned flags;
+	unsigned flags = 0;
 	int r;
 
 	if (m->propagation == SPEC_PRIVATE) {
@@ -107,8 +107,8 @@ static int set_propagation(struct oci_spec *s, const struct spec_mount *m, struc
 	if (r < 0)
 		return r;
 	if (!(flags & SOURCE_SHARED) && (both || !(flags & SOURCE_SLAVE)))
-		return err_text(e, -EINVAL, "host path %s is on a mount that is not shared%s",
-				m->host_path, both ? "" : " or a slave");
+		return err_text(e, -EINVAL, "%s is on a mount that is not shared%s", m->host_path,
+				both ? "" : " or a slave");
 	strings_add(&ret->options, both ? "rshared" : "rslave");
 	if (both || !s->rootfs_propagation) {
 		free(s->rootfs_propagation);
@@ -119,28 +119,61 @@ static int set_propagation(struct oci_spec *s, const struct spec_mount *m, struc
 
 /* ---- a mount of the request ---------------------------------------------------------------------- */
 
-/* Return: 0 with the path that is mounted, allocated */
-static int resolve_source(const char *host_path, char **ret_path, struct hw_err *e)
+/* The client has chosen the path, so most errors are those of its request. */
+static int source_error(struct hw_err *e)
+{
+	switch (e->code) {
+	case -ENOENT: /* of a link in the path */
+	case -ENOTDIR:
+	case -ELOOP:
+	case -ENAMETOOLONG:
+		return err_replace(e, e->code, -EINVAL);
+	case -EACCES:
+	case -EROFS:
+		return err_replace(e, e->code, -EPERM);
+	default:
+		return e->code;
+	}
+}
+
+/* @create: creates the directory if nothing exists there. Return: 1 with the path that is mounted, allocated; 0 if
+ * it does not exist; or a negative errno */
+static int resolve_source(const char *host_path, bool create, char **ret_path, struct hw_err *e)
 {
 	struct stat st;
 	char *path;
 	int r;
 
-	if (str_empty(host_path) || *host_path != '/')
-		return err_text(e, -EINVAL, "host path \"%.200s\": not an absolute path",
-				str_or(host_path, ""));
-	if (stat(host_path, &st) < 0) {
-		if (errno != ENOENT)
-			return err_set(e, -errno, "stat %s", host_path);
+	path = realpath(host_path, NULL);
+	if (!path && errno == ENOENT && lstat(host_path, &st) < 0 && errno == ENOENT) {
+		if (!create)
+			return 0;
 		r = file_mkdirs(AT_FDCWD, host_path, 0755, e);
 		if (r < 0)
 			return r;
+		path = realpath(host_path, NULL);
 	}
-	path = realpath(host_path, NULL);
 	if (!path)
 		return err_set(e, -errno, "resolve %s", host_path);
 	*ret_path = path;
-	return 0;
+	return 1;
+}
+
+/* Sets the source, unless it is set. @create: as above; otherwise the source of a missing directory stays unset */
+static int set_source(struct oci_spec *s, const struct spec_mount *m, bool create,
+		      struct oci_mount *ret, struct hw_err *e)
+{
+	int r;
+
+	if (ret->source)
+		return 0;
+	if (str_empty(m->host_path) || *m->host_path != '/')
+		return err_text(e, -EINVAL, "\"%.200s\" is not an absolute path",
+				str_or(m->host_path, ""));
+	r = resolve_source(m->host_path, create, &ret->source, e);
+	if (r <= 0)
+		return r < 0 ? source_error(e) : 0;
+	return set_propagation(s, m, ret, e);
 }
 
 static int set_readonly(const struct spec_mounts *all, const struct spec_mount *m,
@@ -212,6 +245,7 @@ static int set_mappings(const struct oci_spec *s, const struct spec_mounts *all,
 	return 0;
 }
 
+/* Adds a mount without its source. */
 static int add_bind(struct oci_spec *s, const struct spec_mounts *all, const struct spec_mount *m,
 		    const char *destination, struct hw_err *e)
 {
@@ -226,10 +260,6 @@ static int add_bind(struct oci_spec *s, const struct spec_mounts *all, const str
 		r = set_options(m, ret, e);
 	if (r == 0)
 		r = set_mappings(s, all, m, ret, e);
-	if (r == 0) /* last, because it may create the directory */
-		r = resolve_source(m->host_path, &ret->source, e);
-	if (r == 0)
-		r = set_propagation(s, m, ret, e);
 	return r < 0 ? err_ctx(e, "mount %s", destination) : 0;
 }
 
@@ -299,8 +329,10 @@ static int sort_requested(const struct spec_mounts *m, struct entries *ret, stru
 		const char *path = m->requested[i].container_path;
 
 		if (str_empty(path) || *path != '/')
-			return err_text(e, -EINVAL, "mount \"%.200s\": not an absolute path",
-					str_or(path, ""));
+			return err_text(
+				e, -EINVAL,
+				"mounts[%zu].container_path: \"%.200s\" is not an absolute path", i,
+				str_or(path, ""));
 		ret->v[ret->n] = (struct entry){ .path = clean_path(path), .index = i };
 		ret->v[ret->n].depth = path_depth(ret->v[ret->n].path);
 		ret->n++;
@@ -315,6 +347,35 @@ static bool is_requested(const struct entries *requested, const char *path)
 		if (str_equal(requested->v[i].path, path))
 			return true;
 	return false;
+}
+
+static int add_injected(struct oci_spec *s, const struct spec_mounts *all,
+			const struct spec_mount *m, struct hw_err *e)
+{
+	int r;
+
+	r = add_bind(s, all, m, m->container_path, e);
+	if (r < 0)
+		return r;
+	r = set_source(s, m, true, (struct oci_mount *)s->mounts.v + s->mounts.n - 1, e);
+	return r < 0 ? err_ctx(e, "mount %s", m->container_path) : 0;
+}
+
+/* The mounts of the request are the last ones of the list. @create: as in set_source() */
+static int set_sources(struct oci_spec *s, const struct spec_mounts *all,
+		       const struct entries *requested, bool create, struct hw_err *e)
+{
+	struct oci_mount *mounts = (struct oci_mount *)s->mounts.v + s->mounts.n - requested->n;
+	int r;
+
+	for (size_t i = 0; i < requested->n; i++) {
+		size_t index = requested->v[i].index;
+
+		r = set_source(s, &all->requested[index], create, &mounts[i], e);
+		if (r < 0)
+			return err_ctx(e, "mounts[%zu].host_path", index);
+	}
+	return 0;
 }
 
 int spec_set_mounts(struct oci_spec *s, const struct spec_mounts *m, struct hw_err *e)
@@ -333,8 +394,11 @@ int spec_set_mounts(struct oci_spec *s, const struct spec_mounts *m, struct hw_e
 			add_default(s, m, i);
 	for (size_t i = 0; r == 0 && i < m->n_injected; i++)
 		if (!is_requested(&requested, m->injected[i].container_path))
-			r = add_bind(s, m, &m->injected[i], m->injected[i].container_path, e);
+			r = add_injected(s, m, &m->injected[i], e);
 	for (size_t i = 0; r == 0 && i < requested.n; i++)
 		r = add_bind(s, m, &m->requested[requested.v[i].index], requested.v[i].path, e);
-	return r;
+	if (r == 0)
+		r = set_sources(s, m, &requested, false, e);
+	/* last: nothing is created for a request that is refused */
+	return r < 0 ? r : set_sources(s, m, &requested, true, e);
 }

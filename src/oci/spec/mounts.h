@@ -10,7 +10,8 @@
  *	container path	must be absolute; a mount of the request replaces a default or injected one of
  *			the same path; one at /dev also replaces the default ones below it
  *	host path	must be absolute; symbolic links are followed, and their target is mounted; a
- *			missing directory is created, as containerd and CRI-O do
+ *			missing directory is created, as containerd and CRI-O do, unless another mount
+ *			is refused
  *	propagation	private; from the host, if the source's mount is shared or a slave; in both
  *			directions, if it is shared. Sets rootfsPropagation.
  *	read-only	only the mount itself; recursive: also the mounts below it, only if private
@@ -55,7 +56,7 @@ struct spec_mounts {
  *
  * Return: 0; -EINVAL if a mount is invalid, or its source does not propagate mounts; -EOPNOTSUPP if the
  * handler cannot make mounts that are recursively read-only; -EPERM if it cannot make a mount with these
- * mappings; or another negative errno
+ * mappings, or a host path must not be used; or another negative errno
  */
 int spec_set_mounts(struct oci_spec *s, const struct spec_mounts *m, struct hw_err *e);
 

@@ -199,7 +199,6 @@ static void links_are_followed_and_directories_created(void **state)
 
 	(void)state;
 	assert_int_equal(symlink("d", DIR "/link"), 0);
-	assert_int_equal(symlink("nowhere", DIR "/dangling"), 0);
 	assert_bind(FROM(DIR "/link"),
 		    "{\"destination\":\"/x\",\"type\":\"bind\",\"source\":\"/tmp/m/d\","
 		    "\"options\":[\"rbind\",\"rw\",\"rprivate\"]}");
@@ -208,16 +207,70 @@ static void links_are_followed_and_directories_created(void **state)
 		    "\"options\":[\"rbind\",\"rw\",\"rprivate\"]}");
 	assert_int_equal(stat(DIR "/new/er", &st), 0);
 	assert_int_equal(st.st_mode, S_IFDIR | 0755);
-	assert_refused(FROM(DIR "/dangling"), -ENOENT,
-		       "mount /x: create directory " DIR "/dangling: No such file or directory");
-	assert_refused(FROM("d"), -EINVAL, "mount /x: host path \"d\": not an absolute path");
-	assert_refused(FROM(NULL), -EINVAL, "mount /x: host path \"\": not an absolute path");
+	assert_refused(FROM("d"), -EINVAL, "mounts[0].host_path: \"d\" is not an absolute path");
+	assert_refused(FROM(NULL), -EINVAL, "mounts[0].host_path: \"\" is not an absolute path");
 	assert_refused(&(struct spec_mount){ .container_path = "x", .host_path = DIR }, -EINVAL,
-		       "mount \"x\": not an absolute path");
+		       "mounts[0].container_path: \"x\" is not an absolute path");
 	/* nothing is created for a mount that is refused */
 	assert_refused(FROM(DIR "/no", .options = &STRINGS("x")), -EINVAL,
 		       "mount /x: unknown mount option x");
 	assert_int_equal(stat(DIR "/no", &st), -1);
+}
+
+static void a_host_path_that_cannot_be_used_is_refused_by_name(void **state)
+{
+	autofree char *name = str_printf("%s/%0300d", DIR, 0);
+	AUTO(spec_done) struct oci_spec s = { 0 };
+	struct hw_err e;
+
+	(void)state;
+	assert_int_equal(mknod(DIR "/file", S_IFREG | 0600, 0), 0);
+	assert_int_equal(symlink("nowhere", DIR "/dangling"), 0);
+	assert_int_equal(symlink("loop", DIR "/loop"), 0);
+	assert_refused(FROM(DIR "/file/x"), -EINVAL,
+		       "mounts[0].host_path: resolve " DIR "/file/x: Not a directory");
+	assert_refused(FROM(DIR "/dangling"), -EINVAL,
+		       "mounts[0].host_path: resolve " DIR "/dangling: No such file or directory");
+	assert_refused(FROM(DIR "/dangling/x"), -EINVAL,
+		       "mounts[0].host_path: create directory " DIR
+		       "/dangling: No such file or directory");
+	assert_refused(FROM(DIR "/loop"), -EINVAL,
+		       "mounts[0].host_path: resolve " DIR
+		       "/loop: Too many levels of symbolic links");
+	assert_int_equal(set_one(&s, FROM(name), &e), -EINVAL);
+	/* the request is good, but not on this host */
+	assert_int_equal(mount(NULL, DIR, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY, NULL), 0);
+	assert_refused(FROM(DIR "/no"), -EPERM,
+		       "mounts[0].host_path: create directory " DIR "/no: Read-only file system");
+}
+
+static void nothing_is_created_if_another_mount_is_refused(void **state)
+{
+	const struct spec_mount refused[] = {
+		{ .container_path = "/x", .host_path = DIR "/d", .options = &STRINGS("x") },
+		{ .container_path = "/x", .host_path = "relative" },
+		{ .container_path = "/x", .host_path = DIR "/file/x" },
+		{ .container_path = "/x", .host_path = DIR "/d", .propagation = SPEC_BOTH_WAYS },
+	};
+	struct hw_err e;
+
+	(void)state;
+	assert_int_equal(mknod(DIR "/file", S_IFREG | 0600, 0), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(refused); i++) {
+		AUTO(spec_done) struct oci_spec s = { 0 };
+		const struct spec_mount requested[] = {
+			{ .container_path = "/a", .host_path = DIR "/no" },
+			refused[i],
+		};
+
+		assert_true(spec_set_mounts(&s,
+					    &(struct spec_mounts){ .requested = requested,
+								   .n_requested = 2 },
+					    &e) < 0);
+		assert_true(str_starts(e.msg, "mount /x: ") ||
+			    str_starts(e.msg, "mounts[1].host_path: "));
+		assert_int_equal(access(DIR "/no", F_OK), -1);
+	}
 }
 
 static void the_sources_propagation_is_checked(void **state)
@@ -245,7 +298,7 @@ static void the_sources_propagation_is_checked(void **state)
 			assert_spec(&slave, "linux.rootfsPropagation", "'rslave'");
 		} else {
 			assert_refused(BIND(.propagation = SPEC_FROM_HOST), -EINVAL,
-				       "mount /x: host path " DIR
+				       "mounts[0].host_path: " DIR
 				       "/d is on a mount that is not shared or a slave");
 		}
 		if (v[i].shared_ok) {
@@ -253,7 +306,7 @@ static void the_sources_propagation_is_checked(void **state)
 			assert_spec(&shared, "linux.rootfsPropagation", "'rshared'");
 		} else {
 			assert_refused(BIND(.propagation = SPEC_BOTH_WAYS), -EINVAL,
-				       "mount /x: host path " DIR
+				       "mounts[0].host_path: " DIR
 				       "/d is on a mount that is not shared");
 		}
 		assert_int_equal(umount2(DIR "/d", MNT_DETACH), 0);
@@ -351,6 +404,10 @@ int main(void)
 			   rro_needs_ro_and_private),
 		MOUNT_TEST("mounts: links are followed, and missing directories created",
 			   links_are_followed_and_directories_created),
+		MOUNT_TEST("mounts: a host path that cannot be used is refused by name",
+			   a_host_path_that_cannot_be_used_is_refused_by_name),
+		MOUNT_TEST("mounts: no directory is created if another mount is refused",
+			   nothing_is_created_if_another_mount_is_refused),
 		MOUNT_TEST("mounts: the source must be able to propagate mounts",
 			   the_sources_propagation_is_checked),
 		MOUNT_TEST("mounts: the root propagates as one of its mounts needs it",
