@@ -2,11 +2,13 @@
 /*
  * test/container.c - command line of the containers of src/pod, for test/faults
  *
- *	container DIR pod [pause]        create the pod "pod", which uses the host's network; pause: its
- *	                                 containers share a PID namespace
- *	container DIR create NAME IMAGE [seccomp]
+ *	container DIR pod [pause] [userns]
+ *	                                 create the pod "pod", which uses the host's network; pause: its
+ *	                                 containers share a PID namespace; userns: it has a user namespace
+ *	container DIR create NAME IMAGE [seccomp | VOLUME]
  *	                                 create a container that prints "ready", and ends with 7 on SIGTERM;
- *	                                 seccomp: with the profile RuntimeDefault
+ *	                                 seccomp: with the profile RuntimeDefault; VOLUME: an image, of
+ *	                                 which /bin is mounted
  *	container DIR start NAME
  *	container DIR stop NAME GRACE
  *	container DIR remove NAME
@@ -53,7 +55,12 @@ static int create_pod(struct node *n, char **args, struct hw_err *e)
 	spec->uid = str_copy("uid");
 	spec->log_directory = str_copy(n->logs);
 	spec->namespaces.network = POD_MODE_NODE;
-	spec->namespaces.pid = args[0] ? POD_MODE_POD : POD_MODE_CONTAINER;
+	spec->namespaces.pid = POD_MODE_CONTAINER;
+	for (size_t i = 0; args[i]; i++)
+		if (str_equal(args[i], "userns"))
+			node_set_user_namespace(spec);
+		else
+			spec->namespaces.pid = POD_MODE_POD;
 	r = pod_spec_seal(spec, e);
 	return r < 0 ? r : pods_create(n->pods, spec, soon(), id, e);
 }
@@ -64,6 +71,17 @@ static int remove_image(struct node *n, char **args, struct hw_err *e)
 }
 
 /* ---- containers --------------------------------------------------------------------- */
+
+static struct container_mount *make_volume(const char *image)
+{
+	struct container_mount *m = mem_new(sizeof(*m));
+
+	*m = (struct container_mount){ .container_path = str_copy("/mnt"),
+				       .image = str_copy(image),
+				       .image_sub_path = str_copy("bin"),
+				       .readonly = true };
+	return m;
+}
 
 static int create_container(struct node *n, char **args, struct hw_err *e)
 {
@@ -77,10 +95,13 @@ static int create_container(struct node *n, char **args, struct hw_err *e)
 	spec->name = str_copy(args[0]);
 	spec->image = str_copy(args[1]);
 	spec->log_path = str_printf("%s.log", args[0]);
+	spec->security.has_seccomp =
+		args[2] && str_equal(args[2], "seccomp"); /* RuntimeDefault is 0 */
+	if (args[2] && !spec->security.has_seccomp)
+		spec->mounts = (struct hw_list){ make_volume(args[2]), 1 };
 	strings_add(&spec->command, "/bin/sh");
 	strings_add(&spec->command, "-c");
 	strings_add(&spec->command, SCRIPT);
-	spec->security.has_seccomp = args[2] != NULL; /* RuntimeDefault is 0 */
 	spec->security.namespaces.pid = pods_view_find(pods, pod)->spec->namespaces.pid;
 	r = container_spec_seal(spec, e);
 	return r < 0 ? r : containers_create(n->pods, pod, spec, soon(), id, e);
@@ -238,7 +259,9 @@ int main(int argc, char **argv)
 {
 	static const struct node_program program = {
 		.name = "container",
-		.usage = "pod [pause] | create NAME IMAGE [seccomp] | start NAME | stop NAME GRACE | "
+		.usage = "pod [pause] [userns] | create NAME IMAGE [seccomp | VOLUME] | start NAME "
+			 "| "
+			 "stop NAME GRACE | "
 			 "remove NAME | exec NAME WORD... | update NAME BYTES | limits NAME | "
 			 "rmi IMAGE | recover | list",
 		.commands = commands,

@@ -45,7 +45,8 @@ static int open_pods(struct node *n, struct hw_err *e)
 	static char name[] = "", crun[] = "/usr/bin/crun";
 	static struct oci_handler handler = { .name = name,
 					      .program = crun,
-					      .seccomp = OCI_SECCOMP_FILTER };
+					      .seccomp = OCI_SECCOMP_FILTER,
+					      .idmap = OCI_IDMAP_SAME };
 	static char *names[] = { (char *)"CHOWN", (char *)"DAC_OVERRIDE", (char *)"KILL" };
 	static const struct hw_strings capabilities = { names, ARRAY_SIZE(names) };
 	static const struct oci_handlers handlers = { .v = &handler, .n = 1 };
@@ -172,6 +173,17 @@ static void node_done(struct node *n)
 }
 
 /* ---- what several commands need ----------------------------------------------------- */
+
+void node_set_user_namespace(struct pod_spec *spec)
+{
+	const struct oci_mapping mapping = { .host_id = 100000, .size = 65536 };
+	struct pod_namespaces *n = &spec->namespaces;
+
+	n->has_user = true;
+	n->user = POD_MODE_POD;
+	n->uids = (struct hw_list){ mem_copy(&mapping, sizeof(mapping)), 1 };
+	n->gids = (struct hw_list){ mem_copy(&mapping, sizeof(mapping)), 1 };
+}
 
 bool node_find_pod(struct node *n, const char *name, char ret_id[POD_ID])
 {

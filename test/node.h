@@ -62,6 +62,7 @@ int node_main(int argc, char **argv, const struct node_program *program);
 
 /* Return: whether a pod with this name exists */
 bool node_find_pod(struct node *n, const char *name, char ret_id[POD_ID]);
+void node_set_user_namespace(struct pod_spec *spec);
 /* Waits until @is_settled. */
 int node_wait(struct node *n, bool (*is_settled)(struct node *n), struct hw_err *e);
 

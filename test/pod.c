@@ -2,9 +2,10 @@
 /*
  * test/pod.c - command line of src/pod, for test/faults
  *
- *	pod DIR create NAME [pause] [host] [PORT]
+ *	pod DIR create NAME [pause] [userns] [host] [PORT]
  *	                        create a pod with this host port; pause: its containers share a PID
- *	                        namespace; host: it uses the host's network
+ *	                        namespace; host: it uses the host's network;
+ *	                        userns: it has a user namespace
  *	pod DIR stop NAME
  *	pod DIR remove NAME
  *	pod DIR check NAME      run CHECK; fails if the pod is not ready
@@ -44,6 +45,8 @@ static int create_pod(struct node *n, char **args, struct hw_err *e)
 	for (size_t i = 1; args[i]; i++) {
 		if (str_equal(args[i], "pause"))
 			spec->namespaces.pid = POD_MODE_POD;
+		else if (str_equal(args[i], "userns"))
+			node_set_user_namespace(spec);
 		else if (str_equal(args[i], "host"))
 			spec->namespaces.network = POD_MODE_NODE;
 		else if (!spec->ports.v && str_to_int64(args[i], 1, 65535, &port))
@@ -128,7 +131,8 @@ int main(int argc, char **argv)
 {
 	static const struct node_program program = {
 		.name = "pod",
-		.usage = "create NAME [pause] [host] [PORT] | stop NAME | remove NAME | check NAME "
+		.usage = "create NAME [pause] [userns] [host] [PORT] | stop NAME | remove NAME | "
+			 "check NAME "
 			 "| "
 			 "recover | list",
 		.commands = commands,

@@ -3,23 +3,21 @@
  * oci/pause-main.c - the program hawser-pause: process 1 of a PID namespace that a pod's containers share
  *
  * What:  reaps orphans, and ends on SIGTERM and SIGINT. It ignores every other signal.
- *        usage: hawser-pause [FILE...]; each FILE is a cgroup.procs file, of a cgroup to enter.
+ *        usage: hawser-pause [WORD...]; as many words as there are cgroups to enter.
  * How:   without the C library, so that a pod costs a few pages of memory: system calls, no variables
  *        outside the stack. pause.c starts it with all signals blocked, and never unblocks them.
  *        Descriptor 0 is a socket of the daemon, which writes one byte as soon as the pod is
- *        recorded; EOF means that the daemon died before. Descriptor 1 is an empty mount
- *        namespace. The move into cgroups comes after that byte, because on v1 it takes
- *        milliseconds, and the daemon does not wait for it.
+ *        recorded; EOF means that the daemon died before. The following descriptors are cgroup.procs
+ *        files. The move into cgroups comes after that byte, because on v1 it takes
+ *        milliseconds, and the daemon does not wait for it. The mount namespace is empty.
  * Rules: containers see this process, and those with CAP_SYS_PTRACE can change it. It keeps no
  *        descriptor, no capability and no file system of the host, and its seccomp filter allows only
  *        the three system calls that it needs.
  */
 #include <linux/audit.h>
 #include <linux/capability.h>
-#include <linux/fcntl.h>
 #include <linux/filter.h>
 #include <linux/prctl.h>
-#include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <linux/signal.h>
 #include <linux/wait.h>
@@ -28,8 +26,8 @@
 
 #include "base/os/raw-call.h"
 
-#define GO_FD	  0
-#define MOUNTS_FD 1
+#define GO_FD	 0
+#define FILES_FD 1
 
 /* ---- architecture ---------------------------------------------------------------------------- */
 
@@ -72,13 +70,8 @@ static void wait_for_go(void)
 
 /* If it fails, the cgroup has been removed, together with the pod; or its memory, a few pages, counts
  * for the daemon's cgroup. */
-static void enter_cgroup(const char *file)
+static void enter_cgroup(long fd)
 {
-	long fd;
-
-	fd = raw_call4(__NR_openat, AT_FDCWD, file, O_WRONLY, 0);
-	if (fd < 0)
-		return;
 	raw_call3(__NR_write, fd, "0", 1);
 	raw_call1(__NR_close, fd);
 }
@@ -99,10 +92,7 @@ static void confine(void)
 	};
 	struct sock_fprog program = { sizeof(filter) / sizeof(filter[0]), filter };
 
-	if (raw_call2(__NR_setns, MOUNTS_FD, CLONE_NEWNS) < 0)
-		finish(1);
 	raw_call1(__NR_close, GO_FD);
-	raw_call1(__NR_close, MOUNTS_FD);
 	if (raw_call2(__NR_prctl, PR_SET_DUMPABLE, 0) < 0 ||
 	    raw_call2(__NR_capset, &head, none) < 0 ||
 	    raw_call(__NR_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0, 0) < 0 ||
@@ -131,11 +121,9 @@ static _Noreturn void reap_and_wait(void)
 _Noreturn void pause_main(const long *stack);
 _Noreturn void pause_main(const long *stack)
 {
-	const char *const *argv = (const char *const *)(stack + 1);
-
 	wait_for_go();
-	for (size_t i = 1; argv[0] && argv[i]; i++)
-		enter_cgroup(argv[i]);
+	for (long i = 0; i + 1 < stack[0]; i++)
+		enter_cgroup(FILES_FD + i);
 	confine();
 	reap_and_wait();
 }

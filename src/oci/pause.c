@@ -34,11 +34,12 @@
 #include "oci/oom-score.h"
 
 #define CLONE_STACK (16 << 10)
+#define FILES_MAX   32 /* there are fewer hierarchies of cgroups */
 #define OOM_SCORE                                                                                  \
 	(-998) /* that of kubelet's pause containers: killed last of all pods' processes */
-/* Descriptors of hawser-pause */
-#define GO_FD	  0
-#define MOUNTS_FD 1
+/* Descriptors of hawser-pause: a socket; from FILES_FD on the files cgroup.procs. */
+#define GO_FD	 0
+#define FILES_FD 1
 
 /* ThreadSanitizer intercepts clone() and treats it as fork(). It does not intercept this name. */
 int __clone(int (*fn)(void *arg), void *stack, int flags, void *arg, ...);
@@ -124,29 +125,65 @@ void pause_host_free(struct pause_host *host)
 /* ---- start ----------------------------------------------------------------------------------- */
 
 struct exec_args {
-	const char *program;
 	char *const *argv;
-	int go, mounts;
-	int error; /* positive errno of the new process */
+	int program, go, mounts, user; /* user: the user namespace; -1: that of the caller */
+	int files[FILES_MAX];
+	unsigned n_files;
+	char *stack; /* end of a stack for the second process */
+	int pid;     /* of the second process */
+	int error;   /* positive errno of the new process */
 };
 
+/* Both functions are for new processes. They are not for ThreadSanitizer, to which they look like functions of the
+ * calling thread that never return. It would also intercept dup3(), and not know that a process has its own
+ * descriptors. */
+
 /*
- * In the new process. The descriptors are at least 3. A session of its own: a Ctrl-C for the daemon's
- * process group is not for pods.
- * Not for ThreadSanitizer, to which this looks like a function of the calling thread that never
- * returns. It would also intercept dup3(), and not know that this process has its own descriptors.
+ * In the process 1 of the PID namespace. The descriptors are at least FILES_MAX + 1. A session of its own: a
+ * Ctrl-C for the daemon's process group is not for pods.
  */
 __attribute__((no_sanitize_thread)) static int exec_pause(void *arg)
 {
 	static char *const no_environment[] = { NULL };
 	struct exec_args *args = arg;
+	unsigned next = FILES_FD;
+	bool ok = true;
 
-	if (syscall(SYS_dup3, args->go, GO_FD, 0) >= 0 &&
-	    syscall(SYS_dup3, args->mounts, MOUNTS_FD, 0) >= 0 &&
-	    syscall(SYS_close_range, MOUNTS_FD + 1, ~0U, 0) == 0 && syscall(SYS_setsid) >= 0)
-		syscall(SYS_execve, args->program, args->argv, no_environment);
+	if (args->user < 0)
+		ok = syscall(SYS_setns, args->mounts, CLONE_NEWNS) >= 0;
+	ok = ok && syscall(SYS_dup3, args->go, GO_FD, 0) >= 0;
+	for (unsigned i = 0; ok && i < args->n_files; i++)
+		ok = syscall(SYS_dup3, args->files[i], next++, 0) >= 0;
+	/* the program is closed by the exec */
+	if (ok && syscall(SYS_dup3, args->program, next, O_CLOEXEC) >= 0 &&
+	    syscall(SYS_close_range, next + 1, ~0U, 0) == 0 && syscall(SYS_setsid) >= 0)
+		syscall(SYS_execveat, next, "", args->argv, no_environment, AT_EMPTY_PATH);
 	args->error = errno;
 	return 1;
+}
+
+/*
+ * Enters the user namespace as its root, and creates process 1 of a PID namespace that belongs to it. The
+ * mount namespace, which does not belong to it, must be entered before. This process has the memory of the daemon,
+ * but the IDs of a user that may have other processes: these cannot trace it, because with the change of its rights
+ * the kernel has made the memory not dumpable. It stays so, for the next process of this kind.
+ */
+__attribute__((no_sanitize_thread)) static int clone_in_user_namespace(void *arg)
+{
+	struct exec_args *args = arg;
+	int r = -1;
+
+	if (syscall(SYS_setns, args->mounts, CLONE_NEWNS) == 0 &&
+	    syscall(SYS_setns, args->user, CLONE_NEWUSER) == 0 &&
+	    syscall(SYS_setgroups, 0, NULL) == 0 && syscall(SYS_setresgid, 0, 0, 0) == 0 &&
+	    syscall(SYS_setresuid, 0, 0, 0) == 0)
+		r = __clone(exec_pause, args->stack,
+			    CLONE_VM | CLONE_VFORK | CLONE_NEWPID | CLONE_PARENT, args);
+	if (r < 0)
+		args->error = errno;
+	else
+		args->pid = r;
+	return 0;
 }
 
 static void reap(int pidfd)
@@ -157,28 +194,44 @@ static void reap(int pidfd)
 		;
 }
 
+/* The second process is a child of this one, too, and exists until it is reaped. */
+static int open_second(struct exec_args *args, struct pause_process *process)
+{
+	reap(process->pidfd);
+	mem_close_fd(&process->pidfd);
+	process->pid = args->pid;
+	if (args->pid > 0)
+		process->pidfd = pidfd_open(args->pid, 0);
+	return args->pid > 0 && process->pidfd < 0 ? -errno : 0;
+}
+
 /* Return: 0, or a negative errno */
 static int clone_pause(struct exec_args *args, struct pause_process *process)
 {
-	_Alignas(16) char stack[CLONE_STACK];
+	_Alignas(16) char stack[CLONE_STACK], second[CLONE_STACK];
+	bool in_user = args->user >= 0;
 	sigset_t all, before;
 	int r;
 
+	args->stack = second + sizeof(second);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = __clone(exec_pause, stack + sizeof(stack),
-		    CLONE_VM | CLONE_VFORK | CLONE_NEWPID | CLONE_PIDFD, args, &process->pidfd);
+	r = __clone(in_user ? clone_in_user_namespace : exec_pause, stack + sizeof(stack),
+		    CLONE_VM | CLONE_VFORK | CLONE_PIDFD | (in_user ? 0 : CLONE_NEWPID), args,
+		    &process->pidfd);
 	r = r < 0 ? -errno : r;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (r < 0)
 		return r;
 	process->pid = r;
-	if (args->error) {
+	r = in_user ? open_second(args, process) : 0;
+	if (r == 0 && args->error)
+		r = -args->error;
+	if (r < 0 && process->pidfd >= 0) {
 		reap(process->pidfd);
 		mem_close_fd(&process->pidfd);
-		return -args->error;
 	}
-	return 0;
+	return r;
 }
 
 /* The process exists until it is reaped, so its ID is not that of another process. */
@@ -197,24 +250,66 @@ static int set_oom_score(pid_t pid, struct hw_err *e)
 	return 0;
 }
 
-int pause_start(const struct pause_host *host, const struct hw_strings *cgroup_files,
+/* A descriptor above those that the new process uses. */
+static int open_high(const char *path, int flags)
+{
+	autoclose int fd = -1;
+
+	fd = open(path, flags | O_CLOEXEC);
+	return fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, FILES_FD + FILES_MAX + 1);
+}
+
+static int open_files(const struct pause_host *host, const struct hw_strings *files,
+		      struct exec_args *args, struct hw_err *e)
+{
+	args->program = open_high(host->program, O_PATH);
+	if (args->program < 0)
+		return err_set(e, -errno, "execute %s", host->program);
+	/* one that does not exist belongs to a cgroup that was removed, together with the pod */
+	for (size_t i = 0; i < files->n && args->n_files < FILES_MAX; i++) {
+		int fd;
+
+		fd = open_high(files->v[i], O_WRONLY);
+		if (fd >= 0)
+			args->files[args->n_files++] = fd;
+	}
+	return 0;
+}
+
+static void close_files(struct exec_args *args)
+{
+	mem_close_fd(&args->program);
+	for (unsigned i = 0; i < args->n_files; i++)
+		mem_close_fd(&args->files[i]);
+}
+AUTO_VALUE_DEFINE(close_files, struct exec_args);
+
+int pause_start(const struct pause_host *host, const struct hw_strings *cgroup_files, int user,
 		struct pause_process *ret_process, struct hw_err *e)
 {
 	AUTO(pause_process_done) struct pause_process process = { .pidfd = -1, .go = -1 };
-	autofree char **argv = mem_new((cgroup_files->n + 2) * sizeof(*argv));
-	struct exec_args args = { .program = host->program, .argv = argv, .mounts = host->mounts };
+	char name[] = "hawser-pause", *argv[FILES_MAX + 2] = { name };
+	AUTO(close_files)
+	struct exec_args args = {
+		.argv = argv, .program = -1, .mounts = host->mounts, .user = user
+	};
 	autoclose int theirs = -1;
-	char name[] = "hawser-pause";
 	int pair[2], r;
 
-	argv[0] = name;
-	for (size_t i = 0; i < cgroup_files->n; i++)
-		argv[i + 1] = cgroup_files->v[i];
+	r = open_files(host, cgroup_files, &args, e);
+	if (r < 0)
+		return r;
+	for (unsigned i = 0; i < args.n_files; i++)
+		argv[i + 1] = name;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_set(e, -errno, "create a socket pair");
 	process.go = pair[0];
-	args.go = theirs = pair[1];
+	theirs = pair[1];
+	args.go = fcntl(theirs, F_DUPFD_CLOEXEC, FILES_FD + FILES_MAX + 1);
+	if (args.go < 0)
+		return err_set(e, -errno, "copy a descriptor");
 	r = clone_pause(&args, &process);
+	mem_close_fd(&args.go);
 	if (r < 0)
 		return err_set(e, r, "execute %s", host->program);
 	r = set_oom_score(process.pid, e);

@@ -38,8 +38,9 @@ struct pause_process {
 /* Starts a process that is in the namespaces of the calling thread, except PID and mount. It is a
  * child of this process, without an exit signal: the process that waits for it reaps it.
  * @cgroup_files: see cgroup_procs_files(); the process enters these cgroups some time after
- * pause_go(). */
-int pause_start(const struct pause_host *host, const struct hw_strings *cgroup_files,
+ * pause_go(). @user: a user namespace; the process is its root, and the PID namespace belongs to it. -1: that of
+ * the caller */
+int pause_start(const struct pause_host *host, const struct hw_strings *cgroup_files, int user,
 		struct pause_process *ret_process, struct hw_err *e);
 /* Lets the process live on. Before, it ends with this process. */
 int pause_go(struct pause_process *process, struct hw_err *e);

@@ -9,10 +9,12 @@
 #include "oci/test.h"
 
 #include <linux/capability.h>
+#include <linux/nsfs.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/pidfd.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
@@ -20,6 +22,7 @@
 #include "base/os/file.h"
 #include "base/os/namespace.h"
 #include "base/os/thread.h"
+#include "base/os/userns.h"
 
 /* ---- helpers --------------------------------------------------------------------------------- */
 
@@ -51,7 +54,7 @@ static struct pause_process start_waiting(const struct pause_host *host,
 	struct pause_process p;
 	struct hw_err e;
 
-	assert_ok(pause_start(host, files ? files : &none, &p, &e), &e);
+	assert_ok(pause_start(host, files ? files : &none, -1, &p, &e), &e);
 	assert_true(p.pid > 1 && p.pidfd >= 0 && p.go >= 0);
 	return p;
 }
@@ -170,7 +173,7 @@ static void missing_program(void **state)
 
 	(void)state;
 	assert_ok(pause_host_new("/proc/none", &host, &e), &e);
-	assert_int_equal(pause_start(host, &none, &p, &e), -ENOENT);
+	assert_int_equal(pause_start(host, &none, -1, &p, &e), -ENOENT);
 	assert_string_equal(e.msg, "execute /proc/none: No such file or directory");
 	assert_int_equal(p.pid, 7);
 	assert_int_equal(waitpid(-1, NULL, __WALL | WNOHANG), -1);
@@ -421,7 +424,7 @@ static void orphan_is_killed(void **state)
 	if (daemon == 0) {
 		static const struct hw_strings none;
 
-		if (pause_start(*state, &none, &p, &e) < 0 || pause_go(&p, &e) < 0 ||
+		if (pause_start(*state, &none, -1, &p, &e) < 0 || pause_go(&p, &e) < 0 ||
 		    write(answer[1], &p.pid, sizeof(p.pid)) != sizeof(p.pid))
 			_exit(1);
 		_exit(0);
@@ -461,6 +464,50 @@ static void several_threads(void **state)
 	assert_int_equal(waitpid(-1, NULL, __WALL | WNOHANG), -1);
 }
 
+static void is_in_the_user_namespace(void **state)
+{
+	AUTO(userns_done) struct userns ns = USERNS_NONE;
+	static const struct hw_strings none;
+	struct pause_process p;
+	struct hw_err e;
+
+	assert_ok(userns_create(100000, 1000, 0, &ns, &e), &e);
+	assert_ok(pause_start(*state, &none, ns.user, &p, &e), &e);
+	assert_ok(pause_go(&p, &e), &e);
+	wait_until_confined(p.pid);
+	for (size_t i = 0; i < 2; i++) {
+		autofree char *path = str_printf("/proc/%d/ns/%s", (int)p.pid, i ? "user" : "pid");
+		autoclose int fd = open(path, O_RDONLY | O_CLOEXEC);
+		autoclose int owner = i ? -1 : ioctl(fd, NS_GET_USERNS);
+		struct stat found, want;
+
+		assert_int_equal(fstat(i ? fd : owner, &found), 0);
+		assert_int_equal(fstat(ns.user, &want), 0);
+		assert_int_equal(found.st_ino, want.st_ino);
+	}
+	assert_line(p.pid, "status", "Uid:\t", "100000\t100000\t100000\t100000");
+	assert_line(p.pid, "status", "Groups:\t", " ");
+	assert_line(p.pid, "status", "CapEff:\t", "0000000000000000");
+	assert_line(p.pid, "mounts", "/", "");
+	stop(&p);
+	assert_int_equal(waitpid(-1, NULL, __WALL | WNOHANG), -1);
+}
+
+static void missing_program_in_a_user_namespace(void **state)
+{
+	AUTO(pause_host_free) struct pause_host *host = NULL;
+	AUTO(userns_done) struct userns ns = USERNS_NONE;
+	static const struct hw_strings none;
+	struct pause_process p;
+	struct hw_err e;
+
+	(void)state;
+	assert_ok(userns_create(100000, 1000, 0, &ns, &e), &e);
+	assert_ok(pause_host_new("/etc/passwd", &host, &e), &e); /* not executable */
+	assert_int_equal(pause_start(host, &none, ns.user, &p, &e), -EACCES);
+	assert_int_equal(waitpid(-1, NULL, __WALL | WNOHANG), -1);
+}
+
 #define PAUSE_TEST(sentence, f)                                                                    \
 	{                                                                                          \
 		sentence, f, NULL, NULL, NULL                                                      \
@@ -483,6 +530,12 @@ int main(void)
 			   has_no_rights),
 		PAUSE_TEST("pause: it cannot be traced without CAP_SYS_PTRACE", cannot_be_traced),
 		PAUSE_TEST("pause: its mount namespace is empty", mounts_are_empty),
+		PAUSE_TEST("pause: in a user namespace it is root without rights, and its PID "
+			   "namespace belongs to it",
+			   is_in_the_user_namespace),
+		PAUSE_TEST(
+			"pause: in a user namespace, a program that cannot be executed is an error",
+			missing_program_in_a_user_namespace),
 		PAUSE_TEST("pause: it needs little memory", memory_is_small),
 		PAUSE_TEST("pause: oom_score_adj is -998, or ours", oom_score_is_low),
 		PAUSE_TEST("pause: a process in another namespace is not killed",

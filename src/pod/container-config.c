@@ -16,6 +16,7 @@
 #include "base/os/file.h"
 #include "base/str.h"
 #include "oci/spec/capabilities.h"
+#include "oci/spec/cdi.h"
 #include "oci/spec/devices.h"
 #include "oci/spec/limits.h"
 #include "oci/spec/mounts.h"
@@ -28,6 +29,8 @@
 
 #define CONFIG_MAX (16 << 20)
 #define SECURITY   "linux.security_context."
+/* Kubelet looks for it at the start of the message. */
+#define RRO_UNSUPPORTED "RROUnsupported"
 
 /* ---- namespaces --------------------------------------------------------------------- */
 
@@ -97,10 +100,30 @@ static int check_mode(const char *field, int mode, int of_pod, struct hw_err *e)
 			field, pod_mode_name(mode), mode, pod_mode_name(of_pod), of_pod);
 }
 
+static bool has_mapping(const struct pod_namespaces *n, const struct oci_mapping *want)
+{
+	const struct oci_mapping *found;
+
+	found = pod_user_mapping(n);
+	return found && want ? memcmp(found, want, sizeof(*found)) == 0 : !found && !want;
+}
+
+/* A client that sends nothing means that of the pod. */
+static int check_user(const struct pod_namespaces *own, const struct pod_namespaces *of_pod,
+		      struct hw_err *e)
+{
+	if (!own->has_user || has_mapping(own, pod_user_mapping(of_pod)))
+		return 0;
+	return err_text(e, -EINVAL,
+			SECURITY "namespace_options.userns_options: differs from that of the pod");
+}
+
 static int set_namespaces(struct oci_spec *s, const struct container *c, int *ret_target,
 			  struct hw_err *e)
 {
 	const struct pod_namespaces *n = &c->pod->spec->namespaces;
+	const struct oci_mapping *mapping = pod_user_mapping(n);
+	autofree char *user = pod_path(c->pods, c->pod->o.id, "user");
 	autofree char *network = pod_netns_path(c->pods, c->pod->o.id);
 	autofree char *ipc = pod_path(c->pods, c->pod->o.id, "ipc");
 	autofree char *uts = pod_path(c->pods, c->pod->o.id, "uts");
@@ -113,12 +136,17 @@ static int set_namespaces(struct oci_spec *s, const struct container *c, int *re
 		/* on v1 the host's, as other runtimes do it */
 		.cgroup = c->pods->options.cgroups->mode == CGROUP_V2 ? "" : NULL,
 		.cgroups_path = cgroup,
+		.user = mapping ? user : NULL,
+		.uid_mappings = mapping ? &n->uids : NULL,
+		.gid_mappings = mapping ? &n->gids : NULL,
 	};
 	int r;
 
 	r = check_mode("network", c->spec->security.namespaces.network, n->network, e);
 	if (r == 0)
 		r = check_mode("ipc", c->spec->security.namespaces.ipc, n->ipc, e);
+	if (r == 0)
+		r = check_user(&c->spec->security.namespaces, n, e);
 	if (r == 0)
 		r = find_pid_namespace(c, &pid, ret_target, e);
 	if (r < 0)
@@ -162,6 +190,26 @@ static void set_user(struct container *c, struct user *u)
 	u->groups = (struct hw_list){ 0 };
 }
 
+/* In a user namespace only the IDs of its mapping exist. */
+static int check_mapped(const struct container *c, struct hw_err *e)
+{
+	const uint32_t *groups = c->groups.v;
+	const struct oci_mapping *m;
+
+	m = pod_user_mapping(&c->pod->spec->namespaces);
+	if (!m)
+		return 0;
+	if (c->uid >= m->size)
+		return err_text(e, -EINVAL, "user %u is not mapped by the pod's userns_options",
+				c->uid);
+	for (size_t i = 0; i < c->groups.n; i++)
+		if (groups[i] >= m->size)
+			return err_text(e, -EINVAL,
+					"group %u is not mapped by the pod's userns_options",
+					groups[i]);
+	return 0;
+}
+
 static int set_process(struct oci_spec *s, const struct container *c,
 		       const struct image_config *image, const char *home, struct hw_err *e)
 {
@@ -188,6 +236,9 @@ static int set_process(struct oci_spec *s, const struct container *c,
 		.oom_score_adj = (int)spec->resources.oom_score_adj,
 	};
 
+	/* conmon opens /dev/null of the node for a crun that has a terminal, and crun changes its owner */
+	if (spec->tty && pod_user_mapping(&pod->namespaces))
+		return err_text(e, -EPERM, "tty is not supported in a pod with a user namespace");
 	if (str_empty(p.hostname) || pod->namespaces.network == POD_MODE_NODE) {
 		uname(&node);
 		p.hostname = node.nodename;
@@ -215,12 +266,19 @@ static int set_capabilities(struct oci_spec *s, const struct container *c, struc
 
 /* ---- mounts ------------------------------------------------------------------------- */
 
+/* Return: whether a list of mappings is empty, or that of the pod */
+static bool is_mapping(const struct oci_mapping *of_pod, const struct hw_list *mappings)
+{
+	return mappings->n == 0 ||
+	       (mappings->n == 1 && of_pod && memcmp(mappings->v, of_pod, sizeof(*of_pod)) == 0);
+}
+
 static int set_mounts(struct oci_spec *s, const struct container *c,
 		      const struct oci_handler *handler, struct hw_err *e)
 {
 	const struct pod_spec *pod = c->pod->spec;
 	const struct container_mount *from = c->spec->mounts.v;
-	size_t n = c->spec->mounts.n;
+	size_t n = c->spec->mounts.n, images = 0;
 	autofree struct spec_mount *requested = mem_new((n + 1) * sizeof(*requested));
 	autofree char *hostname = pod_path(c->pods, c->pod->o.id, "hostname");
 	autofree char *hosts = pod_path(c->pods, c->pod->o.id, "hosts");
@@ -240,13 +298,24 @@ static int set_mounts(struct oci_spec *s, const struct container *c,
 		.requested = requested,
 		.n_requested = n,
 		.privileged = c->spec->security.privileged,
+		.bind_sys = pod_user_mapping(&pod->namespaces) &&
+			    pod->namespaces.network == POD_MODE_NODE,
 		.rro = handler->rro,
 		.idmap = handler->idmap,
 	};
+	const struct oci_mapping *pod_ids = pod_user_mapping(&pod->namespaces);
+	struct hw_list of_devices = s->mounts; /* of CDI; they come after all others */
+	int r;
 
 	for (size_t i = 0; i < n; i++) {
-		if (!str_empty(from[i].image))
-			return err_text(e, -EINVAL, "mounts[%zu].image is not supported yet", i);
+		bool has_image = !str_empty(from[i].image);
+
+		if (has_image && !(is_mapping(pod_ids, &from[i].uid_mappings) &&
+				   is_mapping(pod_ids, &from[i].gid_mappings)))
+			return err_text(e, -EINVAL,
+					"mounts[%zu].uidMappings: an image has the mappings of "
+					"the pod",
+					i);
 		/* a kubelet sends it on every host; without SELinux there are no labels to
 		 * change */
 		if (from[i].selinux_relabel && access("/sys/fs/selinux/enforce", F_OK) == 0)
@@ -254,17 +323,23 @@ static int set_mounts(struct oci_spec *s, const struct container *c,
 					"mounts[%zu].selinux_relabel is not supported yet", i);
 		requested[i] = (struct spec_mount){
 			.container_path = from[i].container_path,
-			.host_path = from[i].host_path,
+			.host_path = has_image ? c->mount_sources.v[images++] : from[i].host_path,
 			.readonly = from[i].readonly,
 			.recursive_readonly = from[i].recursive_read_only,
 			.propagation = (enum spec_propagation)from[i].propagation,
 			.options = &from[i].options,
+			/* an image is mounted with the IDs of the pod */
+			.uid_mappings = has_image ? NULL : &from[i].uid_mappings,
+			.gid_mappings = has_image ? NULL : &from[i].gid_mappings,
 		};
-		if (from[i].uid_mappings.n || from[i].gid_mappings.n)
-			return err_text(e, -EINVAL, "mounts[%zu].uidMappings is not supported yet",
-					i);
 	}
-	return spec_set_mounts(s, &mounts, e);
+	s->mounts = (struct hw_list){ 0 };
+	r = spec_set_mounts(s, &mounts, e);
+	for (size_t i = 0; i < of_devices.n; i++)
+		*(struct oci_mount *)spec_append(&s->mounts, sizeof(struct oci_mount)) =
+			((struct oci_mount *)of_devices.v)[i];
+	free(of_devices.v);
+	return r == -EOPNOTSUPP ? err_ctx(e, RRO_UNSUPPORTED) : r;
 }
 
 static int set_devices(struct oci_spec *s, const struct container *c, struct hw_err *e)
@@ -272,17 +347,19 @@ static int set_devices(struct oci_spec *s, const struct container *c, struct hw_
 	const struct container_device *from = c->spec->devices.v;
 	size_t n = c->spec->devices.n;
 	autofree struct spec_device *devices = mem_new((n + 1) * sizeof(*devices));
+	int r;
 
-	if (c->spec->cdi_devices.n)
-		return err_text(e, -EINVAL, "CDI_devices is not supported yet");
 	for (size_t i = 0; i < n; i++)
 		devices[i] = (struct spec_device){ from[i].host_path, from[i].container_path,
 						   from[i].permissions };
-	return spec_set_devices(
-		s,
-		&(struct spec_devices){
-			.v = devices, .n = n, .privileged = c->spec->security.privileged },
-		e);
+	r = spec_set_devices(s,
+			     &(struct spec_devices){ .v = devices,
+						     .n = n,
+						     .privileged = c->spec->security.privileged },
+			     e);
+	if (r == 0 && c->spec->cdi_devices.n)
+		r = cdi_apply(CDI_DIRECTORIES, &c->spec->cdi_devices, s, e);
+	return r;
 }
 
 /* ---- security and limits ------------------------------------------------------------ */
@@ -366,7 +443,9 @@ static int build(struct oci_spec *s, struct container *c, const struct image_con
 	if (r < 0)
 		return r;
 	set_user(c, &user);
-	r = set_process(s, c, image, user.home, e);
+	r = check_mapped(c, e);
+	if (r == 0)
+		r = set_process(s, c, image, user.home, e);
 	if (r == 0)
 		r = set_capabilities(s, c, e);
 	if (r == 0)

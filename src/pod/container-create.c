@@ -65,6 +65,7 @@ static int start_monitor(struct container *c, struct hw_err *e)
 		.terminal = c->spec->tty,
 		.open_stdin = c->spec->stdin,
 		.stdin_once = c->spec->stdin_once,
+		.user_namespace = pod_user_mapping(&c->pod->spec->namespaces) != NULL,
 		.cancel_fd = c->o.cancel_fd,
 		.deadline = time_deadline(CREATE_MS),
 	};

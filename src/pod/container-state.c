@@ -19,6 +19,11 @@ static const struct hw_field layers_field[] = {
 	{ 0 },
 };
 
+static const struct hw_field mount_refs_field[] = {
+	{ "mount_refs", HW_STRINGS, HW_AT(struct container, mount_refs), .flags = HW_ALWAYS },
+	{ 0 },
+};
+
 static const struct hw_field groups_field[] = {
 	{ "groups", HW_UINT32S, HW_AT(struct container, groups), .flags = HW_ALWAYS },
 	{ 0 },
@@ -79,11 +84,13 @@ enum {
 	COLUMN_GID,
 	COLUMN_GROUPS,
 	COLUMN_LIMITS,
+	COLUMN_MOUNT_REFS,
 };
 
 #define COLUMNS                                                                                    \
 	"id, pod, state, created_at, started_at, finished_at, exit_code, oom, reason, message,"    \
-	" spec, image_id, image_ref, layers, log, stop_signal, uid, gid, groups, limits"
+	" spec, image_id, image_ref, layers, log, stop_signal, uid, gid, groups, limits,"          \
+	" mount_refs"
 
 static int fill(struct container *c, struct db_query *q, struct hw_err *e)
 {
@@ -114,6 +121,8 @@ static int fill(struct container *c, struct db_query *q, struct hw_err *e)
 		r = decode_list(layers_field, db_text(q, COLUMN_LAYERS), c, e);
 	if (r == 0)
 		r = container_check_layers(c, e);
+	if (r == 0)
+		r = decode_list(mount_refs_field, db_text(q, COLUMN_MOUNT_REFS), c, e);
 	return r < 0 ? r : decode_list(groups_field, db_text(q, COLUMN_GROUPS), c, e);
 }
 
@@ -175,18 +184,19 @@ int container_state_insert(struct container *c, struct hw_err *e)
 {
 	autofree char *layers = encode_list(layers_field, c);
 	autofree char *groups = encode_list(groups_field, c);
+	autofree char *mount_refs = encode_list(mount_refs_field, c);
 	struct pods *p = c->pods;
 	int r;
 
 	pthread_mutex_lock(&p->write_lock);
 	r = db_run(p->db,
 		   "INSERT INTO containers (" COLUMNS ")"
-		   " VALUES (?, ?, ?, ?, 0, 0, 0, 0, '', '', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		   " VALUES (?, ?, ?, ?, 0, 0, 0, 0, '', '', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 		   DB_VALUES(DB_TEXT(c->o.id), DB_TEXT(c->pod->o.id), DB_INT(c->status.state),
 			     DB_INT(c->created_at), DB_TEXT(c->spec->text), DB_TEXT(c->image_id),
 			     DB_TEXT(c->image_ref), DB_TEXT(layers), DB_TEXT(str_or(c->log, "")),
 			     DB_INT(c->stop_signal), DB_INT(c->uid), DB_INT(c->gid),
-			     DB_TEXT(groups), DB_TEXT(c->limits->text)),
+			     DB_TEXT(groups), DB_TEXT(c->limits->text), DB_TEXT(mount_refs)),
 		   e);
 	if (r == 0)
 		container_publish(c);

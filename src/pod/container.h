@@ -23,7 +23,11 @@ struct container {
 	const struct container_spec *spec; /* NULL: lost */
 	int64_t created_at;
 	char *image_id, *image_ref;
-	struct hw_strings layers; /* chain IDs of the image's layers */
+	struct hw_strings
+		mount_refs; /* of the images that are mounted, in the order of the mounts */
+	/* of these images, while the container is being created: IDs; paths that are mounted */
+	struct hw_strings mount_ids, mount_sources;
+	struct hw_strings layers; /* chain IDs of the layers of all its images */
 	struct store_hold *hold;  /* of these layers; NULL: none */
 	char *log;		  /* NULL: output is discarded */
 	char pod_id[OBJECT_ID];	  /* of a lost container, from its bundle; "": unknown */
@@ -96,8 +100,8 @@ void event_container_changed(struct container *c, enum container_state before);
 void event_container_deleted(struct container *c);
 
 /* ---- container-image.c -------------------------------------------------------------- */
-/* Finds the image of a container and holds its layers. *ret_config is freed by the caller. Return: 0;
- * -ENODATA: no such image */
+/* Finds the image of a container, and those that it mounts, and holds their layers. *ret_config is freed by
+ * the caller. Return: 0; -ENODATA: no such image */
 int container_find_image(struct container *c, struct image_config **ret_config, struct hw_err *e);
 /* Return: 0 if c->layers has chain IDs; -EBADMSG */
 int container_check_layers(const struct container *c, struct hw_err *e);
@@ -107,8 +111,9 @@ int container_hold_layers(struct container *c, struct hw_err *e);
 int container_hold_all_layers(struct container *c, struct hw_err *e);
 /* When nothing of the container exists any more. Removes layers that only it has used. */
 void container_release_layers(struct container *c);
+/* Mounts the root file system, and the images of mounts. */
 int container_mount(struct container *c, struct hw_err *e);
-/* Unmounts the root file system and deletes what the container has written. Idempotent. */
+/* Unmounts everything and deletes what the container has written. Idempotent. */
 int container_unmount(struct pods *p, const char *id, struct hw_err *e);
 
 /* ---- container-exec.c --------------------------------------------------------------- */

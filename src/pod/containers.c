@@ -70,6 +70,9 @@ static void container_free(void *object)
 	shared_unref(c->spec);
 	store_hold_leave(c->hold); /* of a container that was not removed */
 	hw_strings_free(&c->layers);
+	hw_strings_free(&c->mount_ids);
+	hw_strings_free(&c->mount_refs);
+	hw_strings_free(&c->mount_sources);
 	free(c->image_id);
 	free(c->image_ref);
 	free(c->log);
@@ -195,6 +198,7 @@ static void view_free(void *object)
 	free(view->status.message);
 	free(view->image_id);
 	free(view->image_ref);
+	hw_strings_free(&view->mount_refs);
 	free(view->log);
 	free(view->groups.v);
 	free(view);
@@ -226,6 +230,8 @@ void container_publish(struct container *c)
 	view->limits = c->limits ? shared_ref(c->limits) : NULL;
 	view->image_id = str_copy(str_or(c->image_id, ""));
 	view->image_ref = str_copy(str_or(c->image_ref, ""));
+	for (size_t i = 0; i < c->mount_refs.n; i++)
+		strings_add(&view->mount_refs, c->mount_refs.v[i]);
 	view->log = str_copy(str_or(c->log, ""));
 	if (process && (c->status.state == CONTAINER_RUNNING || c->status.state == CONTAINER_LOST))
 		view->pid = process->pid;

@@ -7,7 +7,7 @@
  *
  *	ROOT/pods.db                 the database (container-state.c)
  *	ROOT/containers/ID/upper work	what the container writes to its root file system
- *	STATE/containers/ID          the bundle: config.json, rootfs (a mount), and the files of the monitor
+ *	STATE/containers/ID          the bundle: config.json; rootfs and images/N (mounts); the files of the monitor
  *	                             (oci/run/monitor.h)
  *	STATE/exits/ID               the exit code
  *	STATE/crun                   state of the OCI runtime
@@ -107,6 +107,7 @@ struct container_view {
 	const struct container_spec *spec; /* NULL: lost */
 	const struct limits *limits;	   /* NULL: lost */
 	char *image_id, *image_ref;	   /* ID; name with digest, or the ID */
+	struct hw_strings mount_refs;	   /* as image_ref: the images of mounts, in their order */
 	char *log;			   /* path of the log; "": none */
 	int pid;			   /* first process; 0: none */
 	int stop_signal;

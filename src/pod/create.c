@@ -24,6 +24,7 @@
 /* For the undo of a create that took all its time. The answer of a create that hangs comes after 228 s by
  * default; kubelet waits for 240 s. */
 #define UNDO_MS 8000
+#define USERNS	"linux.security_context.namespace_options.userns_options"
 /* For any undo in the foreground: a stop that has cancelled the create waits for it. */
 #define UNDO_MAX_MS 30000
 
@@ -111,8 +112,9 @@ static int create_objects(struct pod *pod, int64_t deadline, struct hw_err *e)
 
 /* ---- the pod ------------------------------------------------------------------------ */
 
-static int check_handler(const struct pods *p, const char *name, struct hw_err *e)
+static int check_handler(const struct pods *p, const struct pod_spec *spec, struct hw_err *e)
 {
+	const char *name = spec->handler;
 	const struct oci_handler *h;
 
 	h = handlers_find(p->options.handlers, name);
@@ -121,6 +123,13 @@ static int check_handler(const struct pods *p, const char *name, struct hw_err *
 	if (h->message)
 		return err_text(e, -EPERM, "runtime_handler: handler \"%s\" cannot be used: %s",
 				h->name, h->message);
+	if (!pod_user_mapping(&spec->namespaces))
+		return 0;
+	if (p->no_userns)
+		return err_text(e, -EPERM, USERNS ": not supported on this node: %s", p->no_userns);
+	if (h->idmap == OCI_IDMAP_NONE)
+		return err_text(e, -EPERM, USERNS ": handler \"%s\" has no idmapped mounts",
+				h->name);
 	return 0;
 }
 
@@ -133,7 +142,7 @@ static int plan(struct pod *pod, struct hw_err *e)
 	struct pods *p = pod->pods;
 	int r;
 
-	r = check_handler(p, pod->spec->handler, e);
+	r = check_handler(p, pod->spec, e);
 	if (r < 0)
 		return r;
 	r = cgroup_parent_init(&pod->cgroup, p->options.cgroup_driver,

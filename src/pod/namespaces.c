@@ -4,6 +4,8 @@
  *
  * How:   a new thread calls unshare(), so that nothing else in the daemon moves. It sets what can
  *        be set only inside the namespaces, binds /proc/thread-self/ns/NAME to the pins, and ends.
+ *        With a user namespace, it enters the others, but not the user namespace itself: so it keeps its
+ *        rights.
  *        The PID namespace needs a first process: the thread starts hawser-pause, which waits until
  *        its process ID is stored in the directory. If the daemon dies before, hawser-pause ends.
  */
@@ -25,8 +27,10 @@
 #include "base/os/namespace.h"
 #include "base/os/netns.h"
 #include "base/os/thread.h"
+#include "base/os/userns.h"
 #include "base/str.h"
 #include "base/time.h"
+#include "image/store/mount.h"
 #include "net/rtnl/link.h"
 #include "net/rtnl/rtnl.h"
 #include "net/sysctl.h"
@@ -73,6 +77,7 @@ static int pin_in_dir(const char *dir, const char *name, const char *ns, struct 
 
 struct job {
 	const struct namespaces_new *n;
+	int user; /* the user namespace; -1: that of the host */
 	int pid;
 	struct hw_strings later;
 	int result;
@@ -139,7 +144,7 @@ static int start_pause(struct job *job, struct hw_err *e)
 	char ns[64], text[16];
 	int r;
 
-	r = pause_start(job->n->pause, job->n->procs, &pause, e);
+	r = pause_start(job->n->pause, job->n->procs, job->user, &pause, e);
 	if (r < 0)
 		return r;
 	job->pid = pause.pid;
@@ -154,6 +159,48 @@ static int start_pause(struct job *job, struct hw_err *e)
 	return r < 0 ? r : pause_go(&pause, e);
 }
 
+static int enter(int fd, const char *name, struct hw_err *e)
+{
+	return fd >= 0 && setns(fd, 0) < 0 ? err_set(e, -errno, "enter the %s namespace", name) : 0;
+}
+
+static int pin_fd(const char *dir, const char *name, int fd, struct hw_err *e)
+{
+	autofree char *path = str_printf("/proc/self/fd/%d", fd);
+
+	return pin_in_dir(dir, name, path, e);
+}
+
+/* Creates a user namespace, and enters others that belong to it. */
+static int create_with_user(struct job *job, const struct oci_mapping *m, int others,
+			    struct hw_err *e)
+{
+	AUTO(userns_done) struct userns ns = USERNS_NONE;
+	int r;
+
+	r = userns_create(m->host_id, m->size, others, &ns, e);
+	if (r == 0)
+		r = pin_fd(job->n->dir, "user", ns.user, e);
+	if (r == 0)
+		r = enter(ns.net, "network", e);
+	if (r == 0)
+		r = enter(ns.uts, "UTS", e);
+	if (r == 0)
+		r = enter(ns.ipc, "IPC", e);
+	if (r == 0)
+		job->user = take_fd(ns.user);
+	return r;
+}
+
+static int create_or_enter(struct job *job, int flags, struct hw_err *e)
+{
+	const struct oci_mapping *m = pod_user_mapping(&job->n->spec->namespaces);
+
+	if (m)
+		return create_with_user(job, m, flags, e);
+	return unshare(flags) < 0 ? err_set(e, -errno, "create namespaces") : 0;
+}
+
 static int create(struct job *job, struct hw_err *e)
 {
 	const struct namespaces_new *n = job->n;
@@ -162,8 +209,10 @@ static int create(struct job *job, struct hw_err *e)
 	const char *hostname = str_or(n->spec->hostname, "");
 	int r;
 
-	if (unshare((net ? CLONE_NEWNET | CLONE_NEWUTS : 0) | (ipc ? CLONE_NEWIPC : 0)) < 0)
-		return err_set(e, -errno, "create namespaces");
+	r = create_or_enter(job, (net ? CLONE_NEWNET | CLONE_NEWUTS : 0) | (ipc ? CLONE_NEWIPC : 0),
+			    e);
+	if (r < 0)
+		return r;
 	if (net && *hostname && sethostname(hostname, strlen(hostname)) < 0)
 		return err_set(e, -errno, "set host name \"%s\"", hostname);
 	r = set_sysctls(job, e);
@@ -193,7 +242,7 @@ static void *create_thread(void *arg)
 int namespaces_create(const struct namespaces_new *n, int *ret_pid, struct hw_strings *ret_later,
 		      struct hw_err *e)
 {
-	struct job job = { .n = n, .e = e };
+	struct job job = { .n = n, .user = -1, .e = e };
 	pthread_t thread;
 	int r;
 
@@ -201,6 +250,7 @@ int namespaces_create(const struct namespaces_new *n, int *ret_pid, struct hw_st
 	if (r < 0)
 		return r;
 	pthread_join(thread, NULL);
+	mem_close_fd(&job.user);
 	if (job.result < 0) {
 		hw_strings_free(&job.later);
 		return job.result;
@@ -303,7 +353,7 @@ static int kill_pause(const char *netns, const char *dir, struct hw_err *e)
 
 int namespaces_remove(const char *netns, const char *dir, struct hw_err *e)
 {
-	static const char *const names[] = { "pid", "ipc", "uts" };
+	static const char *const names[] = { "pid", "ipc", "uts", "user" };
 	int r;
 
 	r = kill_pause(netns, dir, e);
@@ -314,5 +364,34 @@ int namespaces_remove(const char *netns, const char *dir, struct hw_err *e)
 
 		r = unpin(path, e);
 	}
+	return r;
+}
+
+/* ---- probe -------------------------------------------------------------------------- */
+
+#define PROBE_HOST_ID 65536
+
+int namespaces_probe_user(const char *root, const char *state, struct hw_err *e)
+{
+	autofree char *layer = str_printf("%s/containers", root);
+	autofree char *target = str_printf("%s/userns-probe", state);
+	autofree char *empty = str_printf("%s/crun", state);
+	const struct mount_layer layers[] = { { .path = layer } };
+	AUTO(userns_done) struct userns ns = USERNS_NONE;
+	struct hw_err ignored;
+	int r;
+
+	r = userns_create(PROBE_HOST_ID, PROBE_HOST_ID, 0, &ns, e);
+	if (r == 0)
+		r = file_mkdirs(AT_FDCWD, target, 0700, e);
+	if (r < 0)
+		return r;
+	r = mount_overlay(&(struct mount_stack){ .layers = layers,
+						 .n = ARRAY_SIZE(layers),
+						 .empty = empty,
+						 .userns = ns.user },
+			  target, e);
+	if (mount_detach(target, &ignored) == 0)
+		rmdir(target);
 	return r;
 }

@@ -3,7 +3,7 @@
  * pod/namespaces.h - the namespaces of a pod
  *
  * What:  creates the namespaces that the containers of a pod share, with host name, sysctls and lo,
- *        and keeps each one by a bind mount. A pod has a process, hawser-pause, only if it has a
+ *        and keeps each one by a bind mount. With a user namespace, the others belong to it. A pod has a process, hawser-pause, only if it has a
  *        PID namespace.
  */
 #ifndef POD_NAMESPACES_H
@@ -34,5 +34,9 @@ int namespaces_set_sysctls(const char *netns, const struct pod_spec *spec,
 			   const struct hw_strings *names, struct hw_err *e);
 /* Kills hawser-pause and all processes in its namespace, and removes the pins. Idempotent. */
 int namespaces_remove(const char *netns, const char *dir, struct hw_err *e);
+
+/* Whether pods can have user namespaces: root file systems below @root, idmapped mounts at @state. Return: 0; or
+ * a negative errno */
+int namespaces_probe_user(const char *root, const char *state, struct hw_err *e);
 
 #endif

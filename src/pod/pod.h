@@ -62,6 +62,7 @@ struct pods {
 	struct pods_options options;
 	char *root, *state, *netns_dir, *conf_dir;
 	struct hw_map sysctls;
+	char *no_userns; /* see pods_no_userns() */
 	char boot[40];
 
 	pthread_mutex_t write_lock;

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/log.h"
 #include "base/os/boot.h"
 #include "base/os/file.h"
 #include "base/str.h"
@@ -156,13 +157,31 @@ char *pods_namespace(const struct pods *p, const struct pod_view *pod, enum pod_
 	const struct pod_namespaces *n = &pod->spec->namespaces;
 	int mode = kind == POD_PID ? n->pid : kind == POD_IPC ? n->ipc : n->network;
 	static const char *const names[] = {
-		[POD_IPC] = "ipc", [POD_UTS] = "uts", [POD_PID] = "pid"
+		[POD_IPC] = "ipc", [POD_UTS] = "uts", [POD_PID] = "pid", [POD_USER] = "user"
 	};
+
+	if (kind == POD_USER)
+		mode = pod_user_mapping(n) ? POD_MODE_POD : POD_MODE_NODE;
 
 	if (mode != POD_MODE_POD || pod->state != POD_READY)
 		return NULL;
 	return kind == POD_NETWORK ? pod_netns_path(p, pod->o.id)
 				   : pod_path(p, pod->o.id, names[kind]);
+}
+
+const char *pods_no_userns(const struct pods *p)
+{
+	return p->no_userns;
+}
+
+static void probe_userns(struct pods *p)
+{
+	struct hw_err e;
+
+	if (namespaces_probe_user(p->root, p->state, &e) == 0)
+		return;
+	p->no_userns = str_copy(e.msg);
+	log_event(LOG_INFO, "pods cannot have user namespaces", "error", e.msg, NULL);
 }
 
 /* ---- lifetime ----------------------------------------------------------------------- */
@@ -221,6 +240,8 @@ int pods_open(const struct pods_options *options, struct pods **ret_pods, struct
 	if (r == 0)
 		r = make_directories(p, e);
 	if (r == 0)
+		probe_userns(p);
+	if (r == 0)
 		r = state_open(p, e);
 	if (r == 0)
 		r = state_load(p, e);
@@ -265,6 +286,7 @@ void pods_close(struct pods *p)
 	free(p->sysctls.keys);
 	free(p->sysctls.values);
 	free(p->runtime_root);
+	free(p->no_userns);
 	free(p->root);
 	free(p->state);
 	free(p->netns_dir);

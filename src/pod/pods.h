@@ -9,7 +9,7 @@
  *	ROOT/pods.db                the database (state.c)
  *	ROOT/pods.lost              exists while something is lost because the database was (lost.c)
  *	NETNS_DIR/hawser-ID         the pod's network namespace
- *	STATE/pods/ID/ipc uts pid   its other namespaces
+ *	STATE/pods/ID/user ipc uts pid   its other namespaces
  *	STATE/pods/ID/shm           /dev/shm of its containers
  *	STATE/pods/ID/resolv.conf hosts hostname
  *	STATE/pods/ID/pause         process ID of hawser-pause, if the pod has a PID namespace
@@ -83,7 +83,8 @@ struct pods_options {
 	struct filters *filters;	       /* compiled seccomp profiles; borrowed */
 };
 
-/* Opens the database and publishes the pods that it contains. Changes nothing else.
+/* Opens the database and publishes the pods that it contains. Changes nothing else, but tries whether pods can have
+ * user namespaces.
  * @options: copied, except for what it points to */
 int pods_open(const struct pods_options *options, struct pods **ret_pods, struct hw_err *e);
 /* Starts to finish, in the background, what an earlier process has left. What fails is tried again there. */
@@ -158,9 +159,12 @@ const struct pods_view *pods_view(struct pods *p);
 const struct pod_view *pods_view_find(const struct pods_view *view, const char *id);
 
 /* The namespaces that the containers of a pod share. */
-enum pod_namespace { POD_NETWORK, POD_IPC, POD_UTS, POD_PID };
+enum pod_namespace { POD_NETWORK, POD_IPC, POD_UTS, POD_PID, POD_USER };
 /* Return: the path of a pod's namespace, to be freed by the caller; NULL: the pod uses that of the
  * host, or its namespaces do not exist (any more) */
 char *pods_namespace(const struct pods *p, const struct pod_view *pod, enum pod_namespace kind);
+
+/* Why this host cannot run pods with user namespaces. Return: NULL: it can */
+const char *pods_no_userns(const struct pods *p);
 
 #endif

@@ -162,6 +162,7 @@ static int check_objects(const struct pod *pod, const char **ret_damage, struct 
 	autofree char *netns = pod_netns_path(pod->pods, pod->o.id);
 	autofree char *pid = pod_path(pod->pods, pod->o.id, "pid");
 	autofree char *ipc = pod_path(pod->pods, pod->o.id, "ipc");
+	autofree char *user = pod_path(pod->pods, pod->o.id, "user");
 	const struct pod_namespaces *n = &pod->spec->namespaces;
 	int r = 1;
 
@@ -171,6 +172,10 @@ static int check_objects(const struct pod *pod, const char **ret_damage, struct 
 	if (r > 0 && n->ipc == POD_MODE_POD) {
 		*ret_damage = "its IPC namespace is gone";
 		r = check_pin(ipc, e);
+	}
+	if (r > 0 && pod_user_mapping(n)) {
+		*ret_damage = "its user namespace is gone";
+		r = check_pin(user, e);
 	}
 	if (r > 0 && n->pid == POD_MODE_POD) {
 		*ret_damage = "hawser-pause has ended";

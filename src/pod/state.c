@@ -60,6 +60,9 @@ static const char *const migrations[] = {
 
 	/* oci_resources_fields: as they are now; NULL: as in the spec */
 	"ALTER TABLE pods ADD COLUMN resources TEXT; ALTER TABLE pods ADD COLUMN overhead TEXT;",
+
+	/* the images of mounts: a JSON list */
+	"ALTER TABLE containers ADD COLUMN mount_refs TEXT NOT NULL DEFAULT '[]';",
 };
 
 static const struct db_options options = {

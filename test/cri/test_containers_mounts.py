@@ -102,6 +102,22 @@ def test_a_recursively_readonly_mount_cannot_be_written_anywhere(containers, vol
             "INVALID_ARGUMENT")
 
 
+def test_recursively_readonly_mounts_depend_on_the_handler(containers, volume, tmp_path):
+    program = tmp_path / "old"
+    program.write_text("""#!/bin/sh
+case $1 in --version) echo "crun version 1.3" ;; features) exit 1 ;; *) exec crun "$@" ;; esac
+""")
+    program.chmod(0o755)
+    d = containers("--runtime-handler", "old=%s" % program)
+    features = {h.name: h.features for h in d.cri.call("Status").runtime_handlers}
+    assert features[""].recursive_read_only_mounts and not features["old"].recursive_read_only_mounts
+    pod = d.cri.pod(handler="old")
+    assert refused(d.cri.create, pod, mounts=[mount(volume, readonly=True, recursive_read_only=True)]) == (
+        "FAILED_PRECONDITION", "RROUnsupported: mount /mnt: recursively read-only mounts are not supported")
+    assert refused(d.cri.create, pod, mounts=[mount(volume, recursive_read_only=True)])[0] == "INVALID_ARGUMENT"
+    d.cri.run_container(pod, mounts=[mount(volume, readonly=True)])
+
+
 @pytest.mark.parametrize("propagation", [PRIVATE, HOST_TO_CONTAINER, BIDIRECTIONAL])
 def test_mounts_propagate_as_requested(containers, volume, propagation):
     d = containers()

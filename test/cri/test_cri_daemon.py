@@ -105,7 +105,7 @@ def test_the_verbose_status_contains_the_configuration(make):
     config = json.loads(fields["info.0.value"])
     assert config["stateDir"] == str(d.state) and config["keys"]["long-calls"] == 7
     assert json.loads(fields["info.1.value"])["ready"] is False
-    assert fields["runtime_handlers.0.features.user_namespaces"] == "0"
+    assert fields["runtime_handlers.0.features.recursive_read_only_mounts"] == "1"
     assert "info.0.key" not in d.call("Status")[1]
 
 

@@ -40,7 +40,7 @@ INVALID = {
     "mode TARGET": (namespaces(pid=3), OPTIONS + "pid: mode TARGET (3)"),
     "unknown mode": (namespaces(pid=9), OPTIONS + "pid: mode unknown (9)"),
     "target": (namespaces(target_id="x"), OPTIONS + "target_id: "),
-    "user namespace": (namespaces(userns_options={"mode": 0}), OPTIONS + "userns_options: "),
+    "user namespace": (namespaces(userns_options={"mode": 0}), OPTIONS + "userns_options.uids: "),
     "sysctl of the host": ({"linux": {"sysctls": {"kernel.panic": "1"}}}, "linux.sysctls: kernel.panic: "),
     "path in a sysctl": ({"linux": {"sysctls": {"net/../kernel/panic": "1"}}}, "linux.sysctls: "),
     "unknown sysctl": ({"linux": {"sysctls": {"net.ipv4.none": "1"}}}, "linux.sysctls: "),

@@ -16,16 +16,19 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/time.h"
 
+#define OPEN_RETRIES_MAX  1000
 #define FILE_READ_STEP	  4096
 #define FILE_TEMP_WAIT	  10000 /* ms to wait while another process writes the same file */
 #define FILE_LOCK_NAP_MAX 4	/* ms; most locks are held for less than 1 ms */
@@ -200,6 +203,27 @@ int file_replace(int dir, const char *path, const void *data, size_t len, mode_t
 	if (parent_fd < 0 || fsync(parent_fd) < 0)
 		return err_set(e, -errno, "fsync the directory of %s", path);
 	return 0;
+}
+
+int file_open_in_root(int root, const char *path, int flags)
+{
+	const struct open_how how = {
+		.flags = (uint64_t)(flags | O_CLOEXEC),
+		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV,
+	};
+
+	/* openat2() may fail with EAGAIN for a path with ".." while any process on this machine
+	 * renames files, see openat2(2). */
+	for (int i = 0; i < OPEN_RETRIES_MAX; i++) {
+		long fd;
+
+		fd = syscall(SYS_openat2, root, *path ? path : ".", &how, sizeof(how));
+		if (fd >= 0)
+			return (int)fd;
+		if (errno != EAGAIN && errno != EINTR)
+			return -errno;
+	}
+	return -EAGAIN;
 }
 
 bool file_is_temporary(const char *name)

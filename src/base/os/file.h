@@ -70,6 +70,11 @@ int file_lock(int dir, const char *path, bool exclusive, int64_t deadline, int *
  * lock. Return: 0; -ETIMEDOUT if the deadline passed */
 int file_lock_byte(int fd, int64_t offset, int64_t deadline, struct hw_err *e);
 
+/* Opens a file below a directory as if that was the root directory: neither a link nor ".." leads out of
+ * it, nor into another file system. With O_NOFOLLOW in @flags the last component is not followed if it is
+ * a link. Return: a descriptor, or a negative errno */
+int file_open_in_root(int root, const char *path, int flags);
+
 /* Free space of a file system, as an unprivileged process sees it. */
 struct file_space {
 	uint64_t bytes_free, bytes;

@@ -48,16 +48,6 @@ static int read_env(const Runtime__V1__ContainerConfig *m, struct container_spec
 	return 0;
 }
 
-static struct hw_list read_mappings(Runtime__V1__IDMapping **list, size_t n)
-{
-	struct container_mapping *mappings = mem_new((n + 1) * sizeof(*mappings));
-
-	for (size_t i = 0; i < n; i++)
-		mappings[i] = (struct container_mapping){ list[i]->host_id, list[i]->container_id,
-							  list[i]->length };
-	return (struct hw_list){ mappings, n };
-}
-
 static void read_mounts(const Runtime__V1__ContainerConfig *m, struct container_spec *spec)
 {
 	struct container_mount *mounts = mem_new((m->n_mounts + 1) * sizeof(*mounts));
@@ -73,9 +63,11 @@ static void read_mounts(const Runtime__V1__ContainerConfig *m, struct container_
 			.recursive_read_only = from->recursive_read_only,
 			.selinux_relabel = from->selinux_relabel,
 			.propagation = (int)from->propagation,
-			.uid_mappings = read_mappings(from->uidmappings, from->n_uidmappings),
-			.gid_mappings = read_mappings(from->gidmappings, from->n_gidmappings),
+			.uid_mappings = convert_mappings(from->uidmappings, from->n_uidmappings),
+			.gid_mappings = convert_mappings(from->gidmappings, from->n_gidmappings),
 			.image = str_copy(from->image ? from->image->image : ""),
+			.user_image =
+				str_copy(from->image ? from->image->user_specified_image : ""),
 			.image_sub_path = str_copy(from->image_sub_path),
 		};
 		convert_strings(from->mount_options, from->n_mount_options, &mounts[i].options);
@@ -450,29 +442,25 @@ static Runtime__V1__Container *make_container(struct arena *a, const struct cont
 	return m;
 }
 
-static size_t make_mappings(struct arena *a, const struct hw_list *list,
-			    Runtime__V1__IDMapping ***ret)
+static Runtime__V1__ImageSpec *make_mount_image(struct arena *a, const struct container_mount *from,
+						const char *ref)
 {
-	const struct container_mapping *from = list->v;
+	Runtime__V1__ImageSpec *m = arena_new(a, sizeof(*m));
 
-	*ret = arena_new(a, list->n * sizeof(Runtime__V1__IDMapping *));
-	for (size_t i = 0; i < list->n; i++) {
-		Runtime__V1__IDMapping *m = arena_new(a, sizeof(*m));
-
-		runtime__v1__idmapping__init(m);
-		m->host_id = from[i].host_id;
-		m->container_id = from[i].container_id;
-		m->length = from[i].length;
-		(*ret)[i] = m;
-	}
-	return list->n;
+	runtime__v1__image_spec__init(m);
+	m->image = from->image;
+	m->user_specified_image = no_const(str_or(from->user_image, ""));
+	m->image_ref = no_const(ref);
+	return m;
 }
 
-/* The mounts of the request, as they were. */
-static void set_mounts(struct arena *a, const struct container_spec *spec,
+/* The mounts of the request, as they were, with the digests of their images. */
+static void set_mounts(struct arena *a, const struct container_view *c,
 		       Runtime__V1__ContainerStatus *status)
 {
+	const struct container_spec *spec = c->spec;
 	const struct container_mount *from = spec->mounts.v;
+	size_t images = 0;
 
 	status->n_mounts = spec->mounts.n;
 	status->mounts = arena_new(a, spec->mounts.n * sizeof(Runtime__V1__Mount *));
@@ -486,13 +474,10 @@ static void set_mounts(struct arena *a, const struct container_spec *spec,
 		m->recursive_read_only = from[i].recursive_read_only;
 		m->selinux_relabel = from[i].selinux_relabel;
 		m->propagation = (Runtime__V1__MountPropagation)from[i].propagation;
-		m->n_uidmappings = make_mappings(a, &from[i].uid_mappings, &m->uidmappings);
-		m->n_gidmappings = make_mappings(a, &from[i].gid_mappings, &m->gidmappings);
-		if (!str_empty(from[i].image)) {
-			m->image = arena_new(a, sizeof(*m->image));
-			runtime__v1__image_spec__init(m->image);
-			m->image->image = from[i].image;
-		}
+		m->n_uidmappings = convert_make_mappings(a, &from[i].uid_mappings, &m->uidmappings);
+		m->n_gidmappings = convert_make_mappings(a, &from[i].gid_mappings, &m->gidmappings);
+		if (!str_empty(from[i].image) && images < c->mount_refs.n)
+			m->image = make_mount_image(a, &from[i], c->mount_refs.v[images++]);
 		m->image_sub_path = no_const(str_or(from[i].image_sub_path, ""));
 		m->n_mount_options = from[i].options.n;
 		m->mount_options = from[i].options.v;
@@ -552,7 +537,7 @@ Runtime__V1__ContainerStatus *message_container_status(struct arena *a,
 	m->annotations =
 		convert_entries(a, &runtime__v1__container_status__annotations_entry__descriptor,
 				&c->spec->annotations);
-	set_mounts(a, c->spec, m);
+	set_mounts(a, c, m);
 	m->log_path = c->log;
 	m->resources = make_resources(a, c);
 	m->user = make_user(a, c);

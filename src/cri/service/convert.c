@@ -174,6 +174,34 @@ Runtime__V1__LinuxContainerResources *convert_make_resources(struct arena *a,
 
 /* ---- namespaces --------------------------------------------------------------------- */
 
+struct hw_list convert_mappings(Runtime__V1__IDMapping **list, size_t n)
+{
+	struct oci_mapping *mappings = mem_new((n + 1) * sizeof(*mappings));
+
+	for (size_t i = 0; i < n; i++)
+		mappings[i] = (struct oci_mapping){ list[i]->container_id, list[i]->host_id,
+						    list[i]->length };
+	return (struct hw_list){ mappings, n };
+}
+
+size_t convert_make_mappings(struct arena *a, const struct hw_list *mappings,
+			     Runtime__V1__IDMapping ***ret_list)
+{
+	const struct oci_mapping *from = mappings->v;
+
+	*ret_list = arena_new(a, mappings->n * sizeof(Runtime__V1__IDMapping *));
+	for (size_t i = 0; i < mappings->n; i++) {
+		Runtime__V1__IDMapping *m = arena_new(a, sizeof(*m));
+
+		runtime__v1__idmapping__init(m);
+		m->host_id = from[i].host_id;
+		m->container_id = from[i].container_id;
+		m->length = from[i].size;
+		(*ret_list)[i] = m;
+	}
+	return mappings->n;
+}
+
 void convert_namespaces(const Runtime__V1__NamespaceOption *m, struct pod_namespaces *n)
 {
 	if (!m)
@@ -183,7 +211,11 @@ void convert_namespaces(const Runtime__V1__NamespaceOption *m, struct pod_namesp
 	n->ipc = (int)m->ipc;
 	n->target = str_copy(m->target_id);
 	n->has_user = m->userns_options != NULL;
-	n->user = n->has_user ? (int)m->userns_options->mode : 0;
+	if (!n->has_user)
+		return;
+	n->user = (int)m->userns_options->mode;
+	n->uids = convert_mappings(m->userns_options->uids, m->userns_options->n_uids);
+	n->gids = convert_mappings(m->userns_options->gids, m->userns_options->n_gids);
 }
 
 /* ---- SELinux ------------------------------------------------------------------------ */

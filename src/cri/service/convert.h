@@ -18,6 +18,7 @@
 #include "pod/spec/spec.h"
 
 struct Runtime__V1__LinuxContainerResources; /* api/cri-v1.pb-c.h */
+struct Runtime__V1__IDMapping;
 struct Runtime__V1__NamespaceOption;
 struct Runtime__V1__SELinuxOption;
 
@@ -49,6 +50,11 @@ int convert_resources(const struct Runtime__V1__LinuxContainerResources *m, cons
 struct Runtime__V1__LinuxContainerResources *convert_make_resources(struct arena *a,
 								    const struct oci_resources *r);
 
+/* Return: a list of struct oci_mapping */
+struct hw_list convert_mappings(struct Runtime__V1__IDMapping **list, size_t n);
+/* Return: the number of elements of *ret_list */
+size_t convert_make_mappings(struct arena *a, const struct hw_list *mappings,
+			     struct Runtime__V1__IDMapping ***ret_list);
 /* Leaves *n unchanged if @m is NULL. */
 void convert_namespaces(const struct Runtime__V1__NamespaceOption *m, struct pod_namespaces *n);
 /* Leaves *label unchanged if @m is NULL. */

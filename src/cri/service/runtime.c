@@ -90,8 +90,8 @@ static char *describe_network(const struct network_view *view)
 	return NULL;
 }
 
-/* The handlers that can be used, without optional features. Return: their number */
-static size_t make_handlers(struct arena *a, const struct oci_handlers *handlers,
+/* The handlers that can be used. Return: their number */
+static size_t make_handlers(struct arena *a, const struct oci_handlers *handlers, bool userns,
 			    Runtime__V1__RuntimeHandler ***ret_list)
 {
 	Runtime__V1__RuntimeHandler **list =
@@ -106,6 +106,9 @@ static size_t make_handlers(struct arena *a, const struct oci_handlers *handlers
 		list[n]->name = handlers->v[i].name;
 		list[n]->features = arena_new(a, sizeof(*list[n]->features));
 		runtime__v1__runtime_handler_features__init(list[n]->features);
+		list[n]->features->recursive_read_only_mounts = handlers->v[i].rro;
+		list[n]->features->user_namespaces =
+			userns && handlers->v[i].idmap != OCI_IDMAP_NONE;
 		n++;
 	}
 	*ret_list = list;
@@ -122,6 +125,7 @@ static int serve_status(const void *ctx, struct rpc_call *call, const ProtobufCM
 	Runtime__V1__StatusResponse__InfoEntry info[2];
 	Runtime__V1__StatusResponse__InfoEntry *info_list[] = { &info[0], &info[1] };
 	Runtime__V1__RuntimeFeatures features = RUNTIME__V1__RUNTIME_FEATURES__INIT;
+	bool userns = !pods_no_userns(s->pods);
 	Runtime__V1__RuntimeStatus status = RUNTIME__V1__RUNTIME_STATUS__INIT;
 	Runtime__V1__RuntimeCondition conditions[2];
 	Runtime__V1__RuntimeCondition *condition_list[] = { &conditions[0], &conditions[1] };
@@ -149,8 +153,10 @@ static int serve_status(const void *ctx, struct rpc_call *call, const ProtobufCM
 	status.conditions = condition_list;
 	response.status = &status;
 	response.n_runtime_handlers =
-		make_handlers(&arena, s->handlers, &response.runtime_handlers);
+		make_handlers(&arena, s->handlers, userns, &response.runtime_handlers);
 	features.supplemental_groups_policy = true;
+	features.user_namespaces_host_network = userns;
+	features.mount_options = true;
 	response.features = &features;
 	return api_send(call, &response.base, e);
 }

@@ -299,6 +299,10 @@ static Runtime__V1__LinuxPodSandboxStatus *make_linux(struct arena *a, const str
 		options->userns_options = arena_new(a, sizeof(*options->userns_options));
 		runtime__v1__user_namespace__init(options->userns_options);
 		options->userns_options->mode = (Runtime__V1__NamespaceMode)n->user;
+		options->userns_options->n_uids =
+			convert_make_mappings(a, &n->uids, &options->userns_options->uids);
+		options->userns_options->n_gids =
+			convert_make_mappings(a, &n->gids, &options->userns_options->gids);
 	}
 	m->namespaces = arena_new(a, sizeof(*m->namespaces));
 	runtime__v1__namespace__init(m->namespaces);
@@ -347,10 +351,8 @@ static struct value *make_runtime_spec(struct pods *pods, const struct pod_view 
 		enum pod_namespace kind;
 		const char *type;
 	} types[] = {
-		{ POD_NETWORK, "network" },
-		{ POD_IPC, "ipc" },
-		{ POD_UTS, "uts" },
-		{ POD_PID, "pid" },
+		{ POD_NETWORK, "network" }, { POD_IPC, "ipc" },	  { POD_UTS, "uts" },
+		{ POD_PID, "pid" },	    { POD_USER, "user" },
 	};
 	struct value *spec = value_new_object(), *linux_part = value_new_object();
 	struct value *list = value_new_array();

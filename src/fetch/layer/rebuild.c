@@ -105,12 +105,12 @@ static int open_file(int root, const char *path)
 	autoclose int handle = -1;
 	struct stat st;
 
-	handle = tree_open(root, path, O_PATH | O_NOFOLLOW);
+	handle = file_open_in_root(root, path, O_PATH | O_NOFOLLOW);
 	if (handle < 0)
 		return handle;
 	if (fstat(handle, &st) < 0)
 		return -errno;
-	return S_ISREG(st.st_mode) ? tree_open(root, path, O_RDONLY | O_NOFOLLOW) : -EISDIR;
+	return S_ISREG(st.st_mode) ? file_open_in_root(root, path, O_RDONLY | O_NOFOLLOW) : -EISDIR;
 }
 
 static int read_file(struct rebuild *b, const struct recipe_file *file, struct hw_err *e)

@@ -25,6 +25,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "base/os/file.h"
 #include "base/str.h"
 #include "fetch/layer/expected.h"
 #include "fetch/tar/path.h"
@@ -96,7 +97,7 @@ static bool is_hardlink_to_target(const struct compared *c)
 
 	if (path_clean(c->entry->target, path, &ignored) < 0)
 		return false;
-	fd = tree_open(c->root, path, O_PATH | O_NOFOLLOW);
+	fd = file_open_in_root(c->root, path, O_PATH | O_NOFOLLOW);
 	return fd >= 0 && fstat(fd, &target) == 0 && target.st_ino == c->st.st_ino &&
 	       target.st_dev == c->st.st_dev;
 }
@@ -210,7 +211,7 @@ static int open_dir(struct verify_tree *v, const char *path)
 	if (v->dir >= 0 && str_equal(v->dir_path, path))
 		return 0;
 	mem_close_fd(&v->dir);
-	v->dir = tree_open(v->root, path, O_PATH | O_DIRECTORY);
+	v->dir = file_open_in_root(v->root, path, O_PATH | O_DIRECTORY);
 	if (v->dir < 0 || fstat(v->dir, &st) < 0)
 		return v->dir < 0 ? v->dir : -errno;
 	v->ino = st.st_ino;

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/os/file.h"
 #include "base/str.h"
 #include "fetch/unpack/tree.h"
 
@@ -52,7 +53,7 @@ static bool hides_path(int layer, const char *path)
 
 		p += strcspn(p, "/");
 		snprintf(part, sizeof(part), "%.*s", (int)(p - path), path);
-		fd = tree_open(layer, part, DIRECTORY);
+		fd = file_open_in_root(layer, part, DIRECTORY);
 		if (fd < 0)
 			return fd != -ENOENT;
 		if (is_opaque(fd))
@@ -138,7 +139,7 @@ static int move_dir(struct move *m, const char *dir, struct hw_err *e)
 	DIR *d;
 	int r;
 
-	fd = tree_open(m->root, from, DIRECTORY);
+	fd = file_open_in_root(m->root, from, DIRECTORY);
 	d = fd < 0 ? NULL : fdopendir(fd);
 	if (!d)
 		return err_set(e, fd < 0 ? fd : -errno, "open directory \"%.256s\"", from);
@@ -245,7 +246,7 @@ static int inherit_from(struct inherit *h, int layer, const char *path, int to, 
 	struct stat st;
 	int r;
 
-	fd = tree_open(layer, path, O_PATH | O_NOFOLLOW);
+	fd = file_open_in_root(layer, path, O_PATH | O_NOFOLLOW);
 	if (fd == -ENOENT)
 		return hides_path(layer, path);
 	if (fd == -ENOTDIR || fd == -ELOOP)
@@ -256,7 +257,7 @@ static int inherit_from(struct inherit *h, int layer, const char *path, int to, 
 		return follow_link(h, fd, path, e);
 	if (!S_ISDIR(st.st_mode))
 		return 1;
-	from = tree_open(layer, path, DIRECTORY);
+	from = file_open_in_root(layer, path, DIRECTORY);
 	r = from < 0 ? from : copy_attributes(from, to);
 	return r < 0 ? err_set(e, r, "copy attributes from a layer below") : 1;
 }
@@ -266,7 +267,7 @@ static int inherit_dir(struct inherit *h, const char *path, struct hw_err *e)
 	autoclose int to = -1;
 	int r = 0;
 
-	to = tree_open(h->root, path, DIRECTORY);
+	to = file_open_in_root(h->root, path, DIRECTORY);
 	if (to == -ENOENT || to == -ENOTDIR || to == -ELOOP)
 		return 0; /* a later member has replaced the directory */
 	if (to < 0)

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/os/file.h"
 #include "base/str.h"
 #include "fetch/tar/path.h"
 
@@ -154,7 +155,7 @@ static int create_hardlink(struct member_writer *m, const char *name, const stru
 		return err_ctx(e, "target \"%.256s\"", target);
 	path_parent(path, parent);
 	target_name = path_name(path);
-	dir = tree_open(m->tree.root, parent, O_PATH | O_DIRECTORY);
+	dir = file_open_in_root(m->tree.root, parent, O_PATH | O_DIRECTORY);
 	if (dir == -ENOENT)
 		return set_target_missing(target, e);
 	if (dir < 0 || !*path)

@@ -6,41 +6,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/os/file.h"
 #include "base/str.h"
 
 #define DIRECTORY    (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-#define RETRIES_MAX  1000
 #define IMPLIED_MODE 0755
-
-int tree_open(int root, const char *path, int flags)
-{
-	const struct open_how how = {
-		.flags = (uint64_t)(flags | O_CLOEXEC),
-		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV,
-	};
-
-	/* openat2() may fail with EAGAIN for a path with ".." while any process on this machine
-	 * renames files, see openat2(2). */
-	for (int i = 0; i < RETRIES_MAX; i++) {
-		long fd;
-
-		fd = syscall(SYS_openat2, root, *path ? path : ".", &how, sizeof(how));
-		if (fd >= 0)
-			return (int)fd;
-		if (errno != EAGAIN && errno != EINTR)
-			return -errno;
-	}
-	return -EAGAIN;
-}
 
 bool tree_is_whiteout(const struct stat *st)
 {
@@ -84,7 +60,7 @@ static int enter_existing(struct tree *t, const char *path)
 	autoclose int fd = -1;
 	struct stat st;
 
-	fd = tree_open(t->root, path, DIRECTORY);
+	fd = file_open_in_root(t->root, path, DIRECTORY);
 	if (fd < 0)
 		return fd;
 	if (fstat(fd, &st) < 0)

@@ -52,8 +52,5 @@ bool tree_is_whiteout(const struct stat *st);
  * so that it still hides the layers below. @name: without a slash; @mode: mode of a new directory.
  * Return: descriptor; -EEXIST: exists and is not a directory; or negative errno */
 int tree_create_dir(int dir, const char *name, mode_t mode);
-/* Open a file below a root, as in a container with that root. With O_NOFOLLOW in @flags the last
- * component is not followed if it is a link. Return: descriptor, or negative errno */
-int tree_open(int root, const char *path, int flags);
 
 #endif

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/map.h"
+#include "base/os/file.h"
 #include "base/str.h"
 #include "fetch/codec/sha256.h"
 #include "fetch/recipe/recipe.h"
@@ -295,7 +296,7 @@ int unpack_finish(struct unpack *u, const char *diff_id, struct unpacked *ret_un
 	if (u->options.sync) { /* one call for all files */
 		autoclose int root = -1;
 
-		root = tree_open(u->options.root, "", O_RDONLY | O_DIRECTORY);
+		root = file_open_in_root(u->options.root, "", O_RDONLY | O_DIRECTORY);
 		if (root < 0 || syncfs(root) < 0)
 			return err_set(e, root < 0 ? root : -errno, "sync the layer to disk");
 	}

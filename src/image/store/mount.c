@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/os/mount.h"
 #include "base/os/thread.h"
 #include "base/str.h"
 #include "image/manifest.h"
@@ -90,33 +91,121 @@ static int set_upper(int fs, const struct mount_stack *stack, struct hw_err *e)
 	return r;
 }
 
-static int mount_fsopen(const struct mount_stack *stack, const char *target, struct hw_err *e)
+/* Return: a descriptor of the mount, which has no place yet; or a negative errno */
+static int create_mount(const struct mount_stack *stack, const struct visible *visible,
+			struct hw_err *e)
 {
 	autoclose int fs = -1, tree = -1;
-	struct visible visible;
 	int r;
 
-	r = list_visible(stack, &visible, e);
-	if (r < 0)
-		return r;
 	fs = fsopen("overlay", FSOPEN_CLOEXEC);
 	if (fs < 0)
 		return err_set(e, -errno, "fsopen overlayfs");
 	r = set_option(fs, "source", "overlay", e);
-	for (size_t i = 0; r == 0 && i < visible.n; i++)
-		r = set_option(fs, "lowerdir+", visible.paths[i], e);
+	for (size_t i = 0; r == 0 && i < visible->n; i++)
+		r = set_option(fs, "lowerdir+", visible->paths[i], e);
 	if (r == 0 && stack->upper)
 		r = set_upper(fs, stack, e);
 	if (r < 0)
 		return r;
 	if (fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
-		return error_from_fsconfig(fs, "mount at", target, e);
+		return error_from_fsconfig(fs, "mount", "", e);
 	tree = fsmount(fs, FSMOUNT_CLOEXEC, stack->upper ? 0 : MOUNT_ATTR_RDONLY);
 	if (tree < 0)
 		return err_set(e, -errno, "fsmount overlayfs");
+	return take_fd(tree);
+}
+
+static int attach(int tree, const char *target, struct hw_err *e)
+{
 	if (move_mount(tree, "", AT_FDCWD, target, MOVE_MOUNT_F_EMPTY_PATH) < 0)
 		return err_set(e, -errno, "move the mount to %s", target);
 	return 0;
+}
+
+static int mount_fsopen(const struct mount_stack *stack, const char *target, struct hw_err *e)
+{
+	struct visible visible;
+	autoclose int tree = -1;
+	int r;
+
+	r = list_visible(stack, &visible, e);
+	if (r == 0)
+		r = tree = create_mount(stack, &visible, e);
+	return r < 0 ? r : attach(tree, target, e);
+}
+
+/* ---- idmapped layers ------------------------------------------------------------ */
+
+/* The mounts of the layers, one above the other at the target. */
+struct idmapped {
+	int fds[MANIFEST_LAYERS_MAX];
+	struct hw_strings paths; /* of the descriptors */
+};
+
+static void idmapped_done(struct idmapped *m)
+{
+	for (size_t i = 0; i < m->paths.n; i++)
+		mem_close_fd(&m->fds[i]);
+	hw_strings_free(&m->paths);
+}
+
+AUTO_VALUE_DEFINE(idmapped_done, struct idmapped);
+
+/* A private mount of a directory, with the IDs of the user namespace. Return: a descriptor */
+static int open_idmapped(const char *path, int userns, struct hw_err *e)
+{
+	struct mount_attr attr = { .attr_set = MOUNT_ATTR_IDMAP | MOUNT_ATTR_RDONLY,
+				   .propagation = MS_PRIVATE,
+				   .userns_fd = (uint64_t)userns };
+	autoclose int tree = -1;
+
+	tree = open_tree(AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	if (tree < 0 || mount_setattr(tree, "", AT_EMPTY_PATH, &attr, sizeof(attr)) < 0)
+		return err_set(e, -errno, "idmapped mount of %s", path);
+	return take_fd(tree);
+}
+
+/* overlayfs accepts only mounts that have a place in this mount namespace. */
+static int add_idmapped(struct idmapped *m, const char *path, int userns, const char *target,
+			struct hw_err *e)
+{
+	autofree char *name = NULL;
+	autoclose int tree = -1;
+	int r;
+
+	tree = open_idmapped(path, userns, e);
+	r = tree < 0 ? tree : attach(tree, target, e);
+	if (r < 0)
+		return r;
+	name = str_printf("/proc/self/fd/%d", tree);
+	m->fds[m->paths.n] = take_fd(tree);
+	strings_add(&m->paths, name);
+	return 0;
+}
+
+static int mount_idmapped(const struct mount_stack *stack, const char *target, struct hw_err *e)
+{
+	AUTO(idmapped_done) struct idmapped layers = { .paths = { 0 } };
+	struct visible visible;
+	struct hw_err ignored;
+	autoclose int tree = -1;
+	int r;
+
+	r = list_visible(stack, &visible, e);
+	for (size_t i = 0; r == 0 && i < visible.n; i++) {
+		r = add_idmapped(&layers, visible.paths[i], stack->userns, target, e);
+		if (r == 0)
+			visible.paths[i] = layers.paths.v[i];
+	}
+	if (r == 0)
+		r = tree = create_mount(stack, &visible, e);
+	if (r < 0) {
+		mount_detach(target, &ignored);
+		return r;
+	}
+	r = mount_detach(target, e);
+	return r < 0 ? r : attach(tree, target, e);
 }
 
 /* ---- mount(2), before Linux 6.5 ------------------------------------------------- */
@@ -203,9 +292,7 @@ static int mount_empty(const struct mount_stack *stack, const char *target, stru
 	tree = open_tree(AT_FDCWD, stack->empty, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
 	if (tree < 0 || mount_setattr(tree, "", AT_EMPTY_PATH, &attr, sizeof(attr)) < 0)
 		return err_set(e, -errno, "mount %s", stack->empty);
-	if (move_mount(tree, "", AT_FDCWD, target, MOVE_MOUNT_F_EMPTY_PATH) < 0)
-		return err_set(e, -errno, "move the mount to %s", target);
-	return 0;
+	return attach(tree, target, e);
 }
 
 int mount_overlay(const struct mount_stack *stack, const char *target, struct hw_err *e)
@@ -215,6 +302,8 @@ int mount_overlay(const struct mount_stack *stack, const char *target, struct hw
 
 	if (stack->n == 0 && !stack->upper)
 		return mount_empty(stack, target, e);
+	if (stack->userns)
+		return mount_idmapped(stack, target, e);
 	/* fsconfig() interprets a backslash in upper and work */
 	if (strchr(str_or(stack->upper, ""), '\\') || strchr(str_or(stack->work, ""), '\\'))
 		return mount_overlay_legacy(stack, target, e);
@@ -260,7 +349,8 @@ int mount_image(struct store *s, const struct mount_image *image, const char *ta
 						 .empty = empty,
 						 .upper = image->upper,
 						 .work = image->work,
-						 .is_volatile = image->is_volatile },
+						 .is_volatile = image->is_volatile,
+						 .userns = image->userns },
 			  target, e);
 	return r < 0 ? err_ctx(e, "mount image %s", image->id) : 0;
 }

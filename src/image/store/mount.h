@@ -7,6 +7,9 @@
  *        older kernels mount(2) takes all paths in one page of options. To save
  *        space, the paths are descriptor numbers relative to /proc/self/fd, which is the
  *        working directory of a thread that only calls mount(2).
+ *        overlayfs cannot be idmapped, but its layers can: each one is mounted with the IDs of a user
+ *        namespace, at the target, until overlayfs has its own copies of these mounts. upper must belong to
+ *        that namespace's root. This needs Linux 6.5.
  * Rules: an opaque layer hides all layers below it.
  */
 #ifndef IMAGE_STORE_MOUNT_H
@@ -30,6 +33,7 @@ struct mount_stack {
 	const char *upper; /* directory for changes; NULL: mount read-only */
 	const char *work;  /* empty directory on the file system of upper, for overlayfs itself */
 	bool is_volatile;  /* do not sync upper: see "volatile" in the kernel's overlayfs.rst */
+	int userns;	   /* user namespace: its IDs become those of the layers' files; 0: none */
 };
 
 /* Mount at @target, an absolute path of a directory. Undo it with umount2(). Return: 0;
@@ -44,6 +48,7 @@ struct mount_image {
 	const char *id;
 	const char *upper, *work; /* NULL: mount read-only */
 	bool is_volatile;
+	int userns;
 };
 
 /* Return: 0; -ENOENT: no such image, or one of its layers was lost; or another negative errno */

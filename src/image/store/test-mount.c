@@ -13,7 +13,9 @@
 
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 
+#include "base/os/userns.h"
 #include "image/manifest.h"
 #include "image/store/test-store.h"
 
@@ -195,6 +197,60 @@ static void difficult_names(void **state)
 	}
 }
 
+static uid_t owner_of(const struct scene *s, const char *name)
+{
+	autofree char *path = str_printf("%s/%s", s->merged, name);
+	struct stat st;
+
+	assert_int_equal(stat(path, &st), 0);
+	return st.st_uid;
+}
+
+static void require_linux_6_5(void)
+{
+	unsigned major = 0, minor = 0;
+	struct utsname kernel;
+
+	assert_int_equal(uname(&kernel), 0);
+	assert_int_equal(sscanf(kernel.release, "%u.%u", &major, &minor), 2);
+	if (major > 6 || (major == 6 && minor >= 5))
+		return;
+	print_message("idmapped layers need Linux 6.5\n");
+	skip();
+}
+
+static void layers_are_idmapped(void **state)
+{
+	AUTO(userns_done) struct userns ns = USERNS_NONE;
+	AUTO(scene_done) struct scene s;
+	autofree char *own = NULL;
+	struct mount_stack stack;
+	struct hw_err error;
+
+	require_linux_6_5();
+	OK(userns_create(100000, 1000, 0, &ns, &e));
+	scene_init(&s, *state, "idmap", 3);
+	own = str_printf("%s/1", s.layers[1].path);
+	assert_int_equal(chown(own, 7, 7), 0);
+	assert_int_equal(chown(s.upper, 100000, 100000), 0);
+	for (size_t i = 0; i < 2; i++) {
+		stack = make_stack(&s, i == 0);
+		stack.userns = ns.user;
+		OK(mount_overlay(&stack, s.merged, &e));
+		assert_int_equal(owner_of(&s, "all"), 100000);
+		assert_int_equal(owner_of(&s, "1"), 100007);
+		assert_true(file_contains(&s, "all", "2"));
+		assert_int_equal(umount2(s.merged, 0), 0);
+		/* nothing else is mounted there */
+		assert_int_equal(umount2(s.merged, 0), -1);
+	}
+	stack.layers = (struct mount_layer[]){ { "/proc", false } };
+	stack.n = 1;
+	assert_true(mount_overlay(&stack, s.merged, &error) < 0);
+	assert_non_null(strstr(error.msg, "idmapped mount of /proc"));
+	assert_int_equal(umount2(s.merged, 0), -1);
+}
+
 static void working_directory_stays(void **state)
 {
 	AUTO(scene_done) struct scene s;
@@ -284,6 +340,9 @@ int main(void)
 		     "directory",
 		     few_layers),
 		TEST("mount: directories may have any name", difficult_names),
+		TEST("mount: files of idmapped layers belong to users of the namespace, and no "
+		     "mount of a layer is left",
+		     layers_are_idmapped),
 		TEST("mount: mounting does not change the working directory",
 		     working_directory_stays),
 		TEST("mount: 500 layers are mounted, 501 are rejected", many_layers),

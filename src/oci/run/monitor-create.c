@@ -142,7 +142,7 @@ static void add_arguments(struct creation *n)
 	add_words(argv, "--full-attach", NULL);
 	if (c->terminal)
 		add_words(argv, "--terminal", NULL);
-	if (c->open_stdin)
+	if (c->open_stdin || c->user_namespace)
 		add_words(argv, "--stdin", NULL);
 	if (c->open_stdin && !c->stdin_once)
 		add_words(argv, "--leave-stdin-open", NULL);
@@ -280,6 +280,17 @@ static int parse_answer(const struct creation *n, struct hw_err *e)
 	return r;
 }
 
+/* conmon closes standard input of the container when the first client has closed it. */
+static int end_stdin(const struct creation *n, struct hw_err *e)
+{
+	int fd, r;
+
+	r = monitor_attach(n->c->bundle, &fd, e);
+	if (r == 0)
+		close(fd);
+	return r;
+}
+
 static int run_creation(struct creation *n, struct monitor *ret, struct hw_err *e)
 {
 	int r;
@@ -295,6 +306,8 @@ static int run_creation(struct creation *n, struct monitor *ret, struct hw_err *
 	r = monitor_find(n->dir, ret, e);
 	if (r == 0)
 		return err_text(e, -EIO, "%s ended unexpectedly", n->c->program);
+	if (r > 0 && n->c->user_namespace && !n->c->open_stdin)
+		r = end_stdin(n, e);
 	return r < 0 ? r : 0;
 }
 

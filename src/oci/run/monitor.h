@@ -40,8 +40,11 @@ struct monitor_create {
 	const char *exits; /* directory for exit codes */
 	bool terminal;	   /* config.json must say the same */
 	bool open_stdin;   /* clients can write to standard input; else it is /dev/null */
-	bool stdin_once;   /* standard input is closed when the first client has closed it */
-	int cancel_fd;	   /* the creation fails when this becomes readable; -1: none */
+	/* with a user namespace, crun gives the streams to its root, which must not get /dev/null of the
+	 * host: standard input is a pipe, which has ended if clients cannot write to it */
+	bool user_namespace;
+	bool stdin_once; /* standard input is closed when the first client has closed it */
+	int cancel_fd;	 /* the creation fails when this becomes readable; -1: none */
 	int64_t deadline;
 };
 

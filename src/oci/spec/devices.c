@@ -65,8 +65,16 @@ static void add_node(struct oci_spec *s, const struct oci_device *device)
 
 void spec_add_device(struct oci_spec *s, const struct oci_device *device, const char *permissions)
 {
+	struct oci_device *nodes = s->devices.v;
 	struct oci_device_rule *rule;
 
+	for (size_t i = 0; i < s->devices.n; i++)
+		if (str_equal(nodes[i].path, device->path)) {
+			free(nodes[i].type);
+			free(nodes[i].path);
+			memmove(&nodes[i], &nodes[i + 1], (--s->devices.n - i) * sizeof(nodes[i]));
+			break;
+		}
 	add_node(s, device);
 	rule = add_rule(s, true, device->type,
 			str_empty(permissions) ? ALL_PERMISSIONS : permissions);

@@ -28,7 +28,8 @@ struct spec_devices {
  * permissions are invalid; or another negative errno */
 int spec_set_devices(struct oci_spec *s, const struct spec_devices *d, struct hw_err *e);
 
-/* Adds a node that may not exist on this host, and a rule that allows it; for CDI. *device is copied. */
+/* Adds a node that may not exist on this host, and a rule that allows it; for CDI. It replaces a node of the same path.
+ * *device is copied. */
 void spec_add_device(struct oci_spec *s, const struct oci_device *device, const char *permissions);
 
 /* Return: 0 if these are permissions as described above; -EINVAL */

@@ -235,11 +235,11 @@ static int set_mappings(const struct oci_spec *s, const struct spec_mounts *all,
 	if (uids->n == 0 && gids->n == 0)
 		return 0;
 	if (uids->n == 0 || gids->n == 0)
-		return err_text(e, -EINVAL, "only one of uid and gid mappings is given");
+		return err_text(e, -EINVAL, "only one of uidMappings and gidMappings is given");
 	if (all->idmap == OCI_IDMAP_NONE)
-		return err_text(e, -EPERM, "idmapped mounts are not supported");
+		return err_text(e, -EPERM, "uidMappings: idmapped mounts are not supported");
 	if (all->idmap == OCI_IDMAP_SAME && !same)
-		return err_text(e, -EPERM, "the mappings differ from those of the user namespace");
+		return err_text(e, -EPERM, "uidMappings: differ from those of the user namespace");
 	copy_mappings(uids, &ret->uid_mappings);
 	copy_mappings(gids, &ret->gid_mappings);
 	return 0;

@@ -12,6 +12,7 @@
  *	namespaces.h	namespaces, user and group mappings, cgroup
  *	limits.h	resource limits in the cgroup
  *	devices.h	device nodes and device rules
+ *	cdi.h		devices that vendors describe in files
  *	security.h	masked and read-only paths, seccomp, AppArmor, SELinux
  *
  * Rules: a zeroed struct is an empty configuration. All strings and lists in it are owned by it:
@@ -31,6 +32,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "oci/mapping.h"
 
 struct oci_user {
 	uint32_t uid, gid;
@@ -59,10 +61,6 @@ struct oci_process {
 	char *apparmor_profile, *selinux_label;
 	bool has_oom_score_adj;
 	int oom_score_adj;
-};
-
-struct oci_mapping {
-	uint32_t container_id, host_id, size;
 };
 
 struct oci_mount {

@@ -350,10 +350,11 @@ static void mappings_depend_on_the_handler(void **state)
 		bool other;
 		const char *msg; /* NULL: accepted */
 	} v[] = {
-		{ OCI_IDMAP_NONE, false, "mount /x: idmapped mounts are not supported" },
+		{ OCI_IDMAP_NONE, false,
+		  "mount /x: uidMappings: idmapped mounts are not supported" },
 		{ OCI_IDMAP_SAME, false, NULL },
 		{ OCI_IDMAP_SAME, true,
-		  "mount /x: the mappings differ from those of the user namespace" },
+		  "mount /x: uidMappings: differ from those of the user namespace" },
 		{ OCI_IDMAP_ANY, true, NULL },
 	};
 	struct hw_err e;
@@ -381,7 +382,7 @@ static void mappings_depend_on_the_handler(void **state)
 		}
 	}
 	assert_refused(BIND(.uid_mappings = &other), -EINVAL,
-		       "mount /x: only one of uid and gid mappings is given");
+		       "mount /x: only one of uidMappings and gidMappings is given");
 }
 
 #define MOUNT_TEST(sentence, f)                                                                    \

@@ -18,13 +18,6 @@
 #define SECURITY_HAS(member) HW_HAS(struct container_security, member)
 #define ID_MAX		     (UINT32_MAX - 1)
 
-static const struct hw_field mapping_fields[] = {
-	{ "host_id", HW_UINT32, HW_AT(struct container_mapping, host_id) },
-	{ "container_id", HW_UINT32, HW_AT(struct container_mapping, container_id) },
-	{ "length", HW_UINT32, HW_AT(struct container_mapping, length) },
-	{ 0 },
-};
-
 static const struct hw_field mount_fields[] = {
 	{ "container_path", HW_STRING, MOUNT_AT(container_path) },
 	{ "host_path", HW_STRING, MOUNT_AT(host_path) },
@@ -32,11 +25,12 @@ static const struct hw_field mount_fields[] = {
 	{ "recursive_read_only", HW_BOOL, MOUNT_AT(recursive_read_only) },
 	{ "selinux_relabel", HW_BOOL, MOUNT_AT(selinux_relabel) },
 	{ "propagation", HW_INT, MOUNT_AT(propagation) },
-	{ "uidMappings", HW_LIST, MOUNT_AT(uid_mappings), .sub = mapping_fields,
-	  .size = sizeof(struct container_mapping) },
-	{ "gidMappings", HW_LIST, MOUNT_AT(gid_mappings), .sub = mapping_fields,
-	  .size = sizeof(struct container_mapping) },
+	{ "uidMappings", HW_LIST, MOUNT_AT(uid_mappings), .sub = pod_mapping_fields,
+	  .size = sizeof(struct oci_mapping) },
+	{ "gidMappings", HW_LIST, MOUNT_AT(gid_mappings), .sub = pod_mapping_fields,
+	  .size = sizeof(struct oci_mapping) },
 	{ "image", HW_STRING, MOUNT_AT(image) },
+	{ "user_specified_image", HW_STRING, MOUNT_AT(user_image) },
 	{ "image_sub_path", HW_STRING, MOUNT_AT(image_sub_path) },
 	{ "mount_options", HW_STRINGS, MOUNT_AT(options) },
 	{ 0 },
@@ -158,12 +152,7 @@ static int check_namespaces(const struct pod_namespaces *n, struct hw_err *e)
 				n->pid);
 	if (n->pid == POD_MODE_TARGET && str_empty(n->target))
 		return err_text(e, -EINVAL, SECURITY "namespace_options.target_id is missing");
-	if (n->has_user && n->user != POD_MODE_NODE)
-		return err_text(e, -EINVAL,
-				SECURITY
-				"namespace_options.userns_options: user namespaces are not "
-				"supported yet");
-	return 0;
+	return pod_check_user(n, e);
 }
 
 static int check_mount(const struct container_mount *m, size_t i, struct hw_err *e)
@@ -180,6 +169,9 @@ static int check_mount(const struct container_mount *m, size_t i, struct hw_err 
 				i);
 	if (str_empty(m->image) && !str_empty(m->image_sub_path))
 		return err_text(e, -EINVAL, "mounts[%zu].image_sub_path needs an image", i);
+	if (!str_empty(m->image) && m->propagation != CONTAINER_PRIVATE)
+		return err_text(e, -EINVAL,
+				"mounts[%zu].propagation: an image is mounted privately", i);
 	if (m->propagation < CONTAINER_PRIVATE || m->propagation > CONTAINER_BOTH_WAYS)
 		return err_text(e, -EINVAL, "mounts[%zu].propagation: unknown value %d", i,
 				m->propagation);

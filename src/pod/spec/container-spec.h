@@ -25,16 +25,13 @@ enum container_propagation {
 	CONTAINER_BOTH_WAYS,
 };
 
-struct container_mapping {
-	uint32_t host_id, container_id, length;
-};
-
 struct container_mount {
 	char *container_path, *host_path;
 	bool readonly, recursive_read_only, selinux_relabel;
 	int propagation;			   /* enum container_propagation */
-	struct hw_list uid_mappings, gid_mappings; /* struct container_mapping */
+	struct hw_list uid_mappings, gid_mappings; /* struct oci_mapping */
 	char *image; /* an image whose files are mounted; "": host_path is mounted */
+	char *user_image;
 	char *image_sub_path;
 	struct hw_strings options; /* noexec, nodev, nosuid */
 };

@@ -37,12 +37,23 @@ static const struct hw_field port_fields[] = {
 	{ 0 },
 };
 
+const struct hw_field pod_mapping_fields[] = {
+	{ "host_id", HW_UINT32, HW_AT(struct oci_mapping, host_id) },
+	{ "container_id", HW_UINT32, HW_AT(struct oci_mapping, container_id) },
+	{ "length", HW_UINT32, HW_AT(struct oci_mapping, size) },
+	{ 0 },
+};
+
 const struct hw_field pod_namespace_fields[] = {
 	{ "network", HW_INT, NS_AT(network) },
 	{ "pid", HW_INT, NS_AT(pid) },
 	{ "ipc", HW_INT, NS_AT(ipc) },
 	{ "target_id", HW_STRING, NS_AT(target) },
 	{ "userns_options", HW_INT, NS_AT(user), .has = HW_HAS(struct pod_namespaces, has_user) },
+	{ "uids", HW_LIST, NS_AT(uids), .sub = pod_mapping_fields,
+	  .size = sizeof(struct oci_mapping) },
+	{ "gids", HW_LIST, NS_AT(gids), .sub = pod_mapping_fields,
+	  .size = sizeof(struct oci_mapping) },
 	{ 0 },
 };
 
@@ -119,6 +130,42 @@ static int refuse_mode(const char *field, int mode, const char *expected, struct
 			field, pod_mode_name(mode), mode, expected);
 }
 
+const struct oci_mapping *pod_user_mapping(const struct pod_namespaces *n)
+{
+	return n->has_user && n->user == POD_MODE_POD ? n->uids.v : NULL;
+}
+
+static int refuse_user(const char *what, struct hw_err *e)
+{
+	return err_text(e, -EINVAL, "linux.security_context.namespace_options.userns_options%s",
+			what);
+}
+
+int pod_check_user(const struct pod_namespaces *n, struct hw_err *e)
+{
+	const struct oci_mapping *m = n->uids.v;
+
+	if (!n->has_user)
+		return 0;
+	if (n->user == POD_MODE_NODE)
+		return n->uids.n || n->gids.n
+			       ? refuse_user(": the user namespace of the node has no mappings", e)
+			       : 0;
+	if (n->user != POD_MODE_POD)
+		return refuse_mode("userns_options", n->user, "POD or NODE", e);
+	if (n->uids.n != 1)
+		return refuse_user(".uids: expected exactly one mapping", e);
+	if (n->gids.n != 1)
+		return refuse_user(".gids: expected exactly one mapping", e);
+	if (memcmp(n->uids.v, n->gids.v, sizeof(*m)) != 0)
+		return refuse_user(": uids and gids differ", e);
+	if (m->container_id != 0)
+		return refuse_user(".uids: the mapping does not start at container_id 0", e);
+	if (m->size == 0 || (uint64_t)m->host_id + m->size > UINT32_MAX)
+		return refuse_user(".uids: invalid length", e);
+	return 0;
+}
+
 static int check_modes(const struct pod_namespaces *n, struct hw_err *e)
 {
 	if (n->network != POD_MODE_POD && n->network != POD_MODE_NODE)
@@ -131,10 +178,11 @@ static int check_modes(const struct pod_namespaces *n, struct hw_err *e)
 		return err_text(e, -EINVAL,
 				"linux.security_context.namespace_options.target_id: only a "
 				"container can have a target");
-	if (n->has_user && n->user != POD_MODE_NODE)
-		return refuse_mode("userns_options", n->user,
-				   "NODE: user namespaces are not supported yet", e);
-	return 0;
+	/* mounts of /proc and /dev/mqueue need rights in the user namespaces that own these two */
+	if (n->has_user && n->user == POD_MODE_POD &&
+	    (n->pid == POD_MODE_NODE || n->ipc == POD_MODE_NODE))
+		return refuse_user(": the pod uses the PID or IPC namespace of the node", e);
+	return pod_check_user(n, e);
 }
 
 static int check_port(const struct pod_port *port, size_t i, struct hw_err *e)

@@ -17,6 +17,7 @@
 
 #include "base/err.h"
 #include "base/shared.h"
+#include "oci/mapping.h"
 #include "oci/resources.h"
 
 /* Labels and annotations together, keys and values, in bytes. */
@@ -33,10 +34,11 @@ enum pod_mode {
 const char *pod_mode_name(int mode); /* "unknown" for other numbers */
 
 struct pod_namespaces {
-	int network, pid, ipc; /* enum pod_mode */
-	char *target;	       /* container ID, for POD_MODE_TARGET */
-	bool has_user;	       /* the client has sent a mode for the user namespace */
-	int user;	       /* enum pod_mode */
+	int network, pid, ipc;	   /* enum pod_mode */
+	char *target;		   /* container ID, for POD_MODE_TARGET */
+	bool has_user;		   /* the client has sent a mode for the user namespace */
+	int user;		   /* enum pod_mode */
+	struct hw_list uids, gids; /* struct oci_mapping: one each and equal, for POD_MODE_POD */
 };
 
 /* An SELinux label. */
@@ -86,6 +88,12 @@ int pod_spec_seal(struct pod_spec *spec, struct hw_err *e);
 int pod_spec_decode(const char *text, struct pod_spec **ret_spec, struct hw_err *e);
 
 extern const struct hw_field pod_namespace_fields[]; /* struct pod_namespaces */
+extern const struct hw_field pod_mapping_fields[];   /* struct oci_mapping */
+
+/* Return: the mapping of the users and of the groups of a pod with a user namespace; NULL: it has none */
+const struct oci_mapping *pod_user_mapping(const struct pod_namespaces *n);
+/* Return: 0; -EINVAL if the mode or the mappings of the user namespace are invalid */
+int pod_check_user(const struct pod_namespaces *n, struct hw_err *e);
 
 /* Return: 0; -EINVAL if labels and annotations have more than POD_LABELS_MAX bytes in all */
 int pod_check_labels(const struct hw_map *labels, const struct hw_map *annotations,
