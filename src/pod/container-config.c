@@ -175,11 +175,13 @@ static int find_user(struct container *c, const struct image_config *image, stru
 	};
 	autofree char *path = container_rootfs(c->pods, c->o.id);
 	autoclose int root = -1;
+	int r;
 
 	root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0)
 		return err_set(e, -errno, "open %s", path);
-	return user_find(root, &request, ret, e);
+	r = user_find(root, &request, ret, e);
+	return r < 0 && !str_empty(s->username) ? err_ctx(e, SECURITY "run_as_username") : r;
 }
 
 static void set_user(struct container *c, struct user *u)
@@ -388,7 +390,8 @@ static int set_security(struct oci_spec *s, const struct container *c,
 		to.apparmor = SPEC_APPARMOR_DEFAULT;
 	if (security->has_apparmor && security->apparmor.type == PROFILE_LOCALHOST)
 		to.apparmor = security->apparmor.ref;
-	return spec_set_security(s, &to, e);
+	/* the paths are absolute, so only the profile can be refused */
+	return spec_set_security(s, &to, e) < 0 ? err_ctx(e, SECURITY "apparmor") : 0;
 }
 
 static int set_limits(struct oci_spec *s, const struct container *c, struct hw_err *e)

@@ -82,7 +82,7 @@ def test_home_of_the_image_or_of_the_request_is_kept(containers):
 
 
 @pytest.mark.parametrize("of_image,request_,error", [
-    ("", {"run_as_username": "absent"}, 'no user "absent" in /etc/passwd of the image'),
+    ("", {"run_as_username": "absent"}, CONTEXT + 'run_as_username: no user "absent" in /etc/passwd of the image'),
     ("absent", {}, 'no user "absent" in /etc/passwd of the image'),
     ("www:nogroup", {}, 'no group "nogroup" in /etc/group of the image'),
     ("", {"run_as_group": number(1)}, CONTEXT + "run_as_group needs run_as_user or run_as_username"),

@@ -160,6 +160,7 @@ def requests_of(d, pod, container, image):
     pods_filter = {"filter": {"id": "0", "state": {"state": 0}, **LABELS}}
     containers_filter = {"filter": {"id": "0", "state": {"state": 1}, "pod_sandbox_id": "0", **LABELS}}
     stats_filter = {"filter": {"id": "0", "pod_sandbox_id": "0", **LABELS}}
+    pod_stats_filter = {"filter": {"id": "0", **LABELS}}
     resources = {"memory_limit_in_bytes": 64 << 20, "cpu_quota": 50000, "cpu_period": 100000}
     image_filter = {"filter": {"image": {"image": IMAGE}}}
     return {
@@ -174,7 +175,8 @@ def requests_of(d, pod, container, image):
         "UpdatePodSandboxResources": {"pod_sandbox_id": pod, "resources": resources, "overhead": resources},
         "UpdateRuntimeConfig": {"runtime_config": {"network_config": {"pod_cidr": "10.9.0.0/24"}}},
         "ContainerStats": {"container_id": container}, "PodSandboxStats": {"pod_sandbox_id": pod},
-        **{m: stats_filter for m in ("ListContainerStats", "StreamContainerStats", "ListPodSandboxStats", "StreamPodSandboxStats")},
+        "ListContainerStats": stats_filter, "StreamContainerStats": stats_filter,
+        "ListPodSandboxStats": pod_stats_filter, "StreamPodSandboxStats": pod_stats_filter,
         "ListImages": image_filter, "StreamImages": image_filter, "ImageStatus": {"image": {"image": IMAGE}},
         "PullImage": {"image": {"image": image}}, "RemoveImage": {"image": {"image": "hawser.test/none:1"}},
     }
