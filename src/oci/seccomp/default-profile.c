@@ -29,6 +29,14 @@
 	(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER |             \
 	 CLONE_NEWPID | CLONE_NEWNET)
 
+/* The kernel ignores the upper half of the argument, so the comparison must, too: one of the lower bits
+ * differs from AF_VSOCK. No family has a higher bit. */
+#define SOCKET_UNLIKE_VSOCK(bit)                                                                   \
+	{                                                                                          \
+		"socket", .op = "SCMP_CMP_MASKED_EQ", .value = (bit),                              \
+			  .value_two = ~AF_VSOCK & (bit)                                           \
+	}
+
 struct group {
 	const char *names;	    /* separated by spaces */
 	const char *with, *without; /* a capability that the container must have, or must not */
@@ -36,7 +44,7 @@ struct group {
 	/* Only if the comparison @op holds for this argument. NULL: any arguments. */
 	const char *op;
 	uint32_t argument;
-	int64_t value;
+	int64_t value, value_two;
 	uint32_t error; /* the calls fail with it, instead of being allowed */
 };
 
@@ -111,7 +119,12 @@ static const struct group groups[] = {
 	  "recvmmsg recvmmsg_time64 recvmsg send sendmmsg sendmsg sendto setsockopt shutdown "
 	  "socketcall socketpair" },
 	/* AF_VSOCK is not separated by namespaces: it leads to the hypervisor. */
-	{ "socket", .op = "SCMP_CMP_NE", .value = AF_VSOCK },
+	SOCKET_UNLIKE_VSOCK(0x01),
+	SOCKET_UNLIKE_VSOCK(0x02),
+	SOCKET_UNLIKE_VSOCK(0x04),
+	SOCKET_UNLIKE_VSOCK(0x08),
+	SOCKET_UNLIKE_VSOCK(0x10),
+	SOCKET_UNLIKE_VSOCK(0x20),
 	/* Message queues, semaphores and shared memory: in the IPC namespace of the pod. */
 	{ "ipc mq_getsetattr mq_notify mq_open mq_timedreceive mq_timedreceive_time64 mq_timedsend "
 	  "mq_timedsend_time64 mq_unlink msgctl msgget msgrcv msgsnd semctl semget semop "
@@ -174,6 +187,7 @@ static void add_group(struct profile *p, const struct group *g)
 
 		argument->index = g->argument;
 		argument->value = g->value;
+		argument->value_two = g->value_two;
 		argument->op = str_copy(g->op);
 		rule->arguments = (struct hw_list){ argument, 1 };
 	}

@@ -147,7 +147,9 @@ static int try_refused(void)
 		return 4;
 	if (!fails(syscall(SYS_clone3, NULL, 0), ENOSYS))
 		return 5;
-	if (!fails(socket(AF_VSOCK, SOCK_STREAM, 0), EPERM))
+	/* the kernel ignores the upper half of the argument */
+	if (!fails(socket(AF_VSOCK, SOCK_STREAM, 0), EPERM) ||
+	    !fails(syscall(SYS_socket, 1L << 32 | AF_VSOCK, SOCK_STREAM, 0), EPERM))
 		return 6;
 	if (!fails(personality(ADDR_NO_RANDOMIZE), EPERM))
 		return 7;
@@ -162,6 +164,9 @@ static int try_allowed(void)
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), status = -1;
 	pid_t pid;
 
+	for (int family = 0; family < 64; family++)
+		if (family != AF_VSOCK && fails(socket(family, -1, 0), EPERM))
+			return 4;
 	if (fd < 0 || getpid() < 2 || personality(0xffffffff) < 0)
 		return 1;
 	pid = fork();
