@@ -6,6 +6,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -195,6 +198,40 @@ static void a_link_does_not_lead_out_of_the_root_directory(void **state)
 			    "open /etc/passwd of the image: Too many levels of symbolic links");
 }
 
+static void *rename_files(void *arg)
+{
+	const atomic_bool *stop = arg;
+
+	while (!*stop)
+		if (rename(ROOT "/a", ROOT "/b") < 0 || rename(ROOT "/b", ROOT "/a") < 0)
+			return arg;
+	return NULL;
+}
+
+/* A link with ".." may have to be followed again then, see openat2(2). */
+static void a_link_is_followed_while_other_files_are_renamed(void **state)
+{
+	static atomic_bool stop; /* static: if an assertion fails, the thread goes on */
+	pthread_t thread;
+	void *failed;
+
+	(void)state;
+	assert_int_equal(mkdir(ROOT "/usr", 0755), 0);
+	write_file(ROOT "/usr/passwd", passwd);
+	write_file(ROOT "/a", "");
+	assert_int_equal(symlink("../etc/../etc/../usr/passwd", ROOT "/etc/passwd"), 0);
+	assert_int_equal(pthread_create(&thread, NULL, rename_files, &stop), 0);
+	for (size_t i = 0; i < 10000; i++) {
+		AUTO(user_done) struct user u = { 0 };
+		struct hw_err e;
+
+		assert_ok(find(&u, &e), &e);
+	}
+	stop = true;
+	assert_int_equal(pthread_join(thread, &failed), 0);
+	assert_null(failed);
+}
+
 static void a_file_must_be_regular(void **state)
 {
 	static const char expected[] = "/etc/passwd of the image is not a regular file";
@@ -260,6 +297,8 @@ int main(void)
 		     files_are_read_below_the_root_directory),
 		TEST("a link does not lead out of the root directory",
 		     a_link_does_not_lead_out_of_the_root_directory),
+		TEST("a link is followed while other files are renamed",
+		     a_link_is_followed_while_other_files_are_renamed),
 		TEST("a file must be regular", a_file_must_be_regular),
 		TEST("a large file is refused", a_large_file_is_refused),
 		TEST("without the files, numbers work", without_the_files_numbers_work),

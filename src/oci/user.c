@@ -2,19 +2,16 @@
 /*
  * oci/user.c - the user and the groups of a container, from passwd and group of its image
  *
- * How:   openat2() with RESOLVE_IN_ROOT: a symbolic link never leads out of the image. A file is opened for
- *        reading only after it is known to be regular: opening a FIFO may block, and opening a device may
- *        have an effect.
+ * How:   a symbolic link never leads out of the image. A file is opened for reading only after it is known
+ *        to be regular: opening a FIFO may block, and opening a device may have an effect.
  */
 #include "oci/user.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/os/file.h"
@@ -256,19 +253,19 @@ void user_done(struct user *u)
 /* Return: 0, also if the file does not exist: then @ret is empty */
 static int read_below(int root, const char *path, struct buf *ret, struct hw_err *e)
 {
-	struct open_how how = { .flags = O_PATH | O_CLOEXEC,
-				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
 	autofree char *again = NULL;
 	autoclose int found = -1, fd = -1;
 	struct stat st;
 
-	found = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
-	if (found < 0 && (errno == ENOENT || errno == ENOTDIR))
+	found = file_open_in_root(root, path, O_PATH);
+	if (found == -ENOENT || found == -ENOTDIR)
 		return 0;
-	if (found < 0 || fstat(found, &st) < 0) {
-		err_set(e, -errno, "open /%s of the image", path);
+	if (found < 0) {
+		err_set(e, found, "open /%s of the image", path);
 		return err_replace(e, -ELOOP, -EINVAL);
 	}
+	if (fstat(found, &st) < 0)
+		return err_set(e, -errno, "stat /%s of the image", path);
 	if (!S_ISREG(st.st_mode))
 		return err_text(e, -EINVAL, "/%s of the image is not a regular file", path);
 	again = str_printf("/proc/self/fd/%d", found);
