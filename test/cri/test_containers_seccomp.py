@@ -299,7 +299,7 @@ def test_a_failure_of_hawser_seccomp_fails_that_create_and_leaves_nothing(contai
     assert filters(d, pod, seccomp={"profile_type": DEFAULT}, name="again") == 1
 
 
-def test_a_profile_is_compiled_once_also_for_the_next_daemon(containers, tmp_path, fake):
+def test_a_profile_is_compiled_once_also_for_the_next_daemon(containers):
     d = containers()
     pod = d.cri.pod()
     default = {"profile_type": DEFAULT}
@@ -308,13 +308,26 @@ def test_a_profile_is_compiled_once_also_for_the_next_daemon(containers, tmp_pat
         create.result()
     (first,) = kept(d)
     assert re.fullmatch("[0-9a-f]{64}", first)
+    file = d.state / "seccomp" / first
+    written = file.stat()
     d.restart()
-    fake(tmp_path / "fake", "exit 2")
     assert filters(d, pod, seccomp=default) == 1
-    (d.state / "seccomp" / first).write_bytes(b"damaged")
+    assert kept(d) == [first] and file.stat().st_ino == written.st_ino
+    file.write_bytes(b"damaged")
+    assert filters(d, pod, seccomp=default, name="again") == 1
+    assert kept(d) == [first] and file.stat().st_size == written.st_size
+
+
+def test_another_version_of_hawser_seccomp_compiles_again(containers, tmp_path, fake):
+    d = containers()
+    pod = d.cri.pod()
+    default = {"profile_type": DEFAULT}
+    assert filters(d, pod, seccomp=default) == 1
+    fake(tmp_path / "fake", "exit 2")
     assert refused(d.cri.create, pod, seccomp=default) == ("INTERNAL", FIELD + ": hawser-seccomp: exit status 2")
     fake.remove()
     assert filters(d, pod, seccomp=default, name="again") == 1
+    assert len(kept(d)) == 1
 
 
 START = """

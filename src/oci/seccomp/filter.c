@@ -233,6 +233,17 @@ static int read_or_compile(struct filters *f, const char *name, const char *text
 	return 0;
 }
 
+/* The file of hawser-seccomp: another version may compile another filter for a profile. */
+static char *identify(const char *program)
+{
+	struct stat st;
+
+	if (stat(program, &st) < 0)
+		return str_copy("");
+	return str_printf("%ju %jd %jd.%09ld", (uintmax_t)st.st_ino, (intmax_t)st.st_size,
+			  (intmax_t)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
+}
+
 /* ---- requests ---------------------------------------------------------------------------------- */
 
 /* Return: true if the caller has to do the work */
@@ -285,8 +296,8 @@ static int leave(struct work *w, struct buf *ret_filter, struct hw_err *e)
 int filters_get(struct filters *f, const struct profile *p, struct buf *ret_filter,
 		struct hw_err *e)
 {
-	autofree char *text = profile_encode(p);
-	const char *const parts[] = { profile_machine(NULL)->name, text };
+	autofree char *text = profile_encode(p), *program = identify(f->program);
+	const char *const parts[] = { profile_machine(NULL)->name, program, text };
 	char name[NAME_SIZE];
 	struct work *w;
 	int r;

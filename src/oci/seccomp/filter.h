@@ -3,10 +3,11 @@
  * oci/seccomp/filter.h - compiled seccomp profiles: each is compiled once, and kept in a directory
  *
  * What:  hawser-seccomp, a process with reduced rights, compiles a profile (oci/compiler). The result is a file
- *	  of the directory; its name is a hash of the profile, whose conditions are decided, and of the
- *	  architecture. Requests for the same profile at the same time share one compilation.
- * Rules: the directory has at most FILTERS_MAX files: the oldest ones are removed. It may be deleted at
- *	  any time when no filter is being compiled.
+ *	  of the directory; its name is a hash of the profile, whose conditions are decided, of the
+ *	  architecture, and of the file of hawser-seccomp, which an update replaces. Requests for the same
+ *	  profile at the same time share one compilation.
+ * Rules: the directory has at most FILTERS_MAX files: the oldest ones are removed. It may be deleted while
+ *	  no process uses it.
  *	  What hawser-seccomp writes is untrusted: it is bounded and checked.
  */
 #ifndef OCI_SECCOMP_FILTER_H

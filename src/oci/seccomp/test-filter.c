@@ -263,21 +263,57 @@ static void a_call_newer_than_the_profile_fails_with_enosys(void **state)
 
 #define SIMPLE "{'defaultAction':'SCMP_ACT_ALLOW'}"
 
+/* Each compilation writes a line. */
+#define LOG DIR_ "/log"
+
+static struct filters *filters_log(void)
+{
+	autofree char *path = program();
+	autofree char *commands = str_printf("echo x >>" LOG "; exec %s", path);
+
+	return filters_script(commands, 0);
+}
+
+static void assert_compilations(size_t n)
+{
+	AUTO(buf_done) struct buf log = { 0 };
+	struct hw_err e;
+
+	assert_ok(file_read(AT_FDCWD, LOG, 4096, &log, &e), &e);
+	assert_int_equal(log.len, n * strlen("x\n"));
+}
+
 static void a_filter_is_compiled_once(void **state)
 {
 	AUTO(filters_free) struct filters *f = NULL, *other = NULL;
 	AUTO(profile_done) struct profile p = profile_of(SIMPLE);
 	AUTO(buf_done) struct buf first = { 0 }, second = { 0 };
-	autofree char *path = program();
 
 	(void)state;
-	f = filters_with(path, 0);
+	f = filters_log();
 	get(f, &p, &first);
-	other = filters_with("/does/not/exist", 0);
+	other = filters_with(SCRIPT, 0);
 	get(other, &p, &second);
 	assert_int_equal(first.len, second.len);
 	assert_memory_equal(first.data, second.data, first.len);
 	assert_int_equal(count_files(), 1);
+	assert_compilations(1);
+}
+
+static void another_version_of_the_program_compiles_again(void **state)
+{
+	AUTO(filters_free) struct filters *f = NULL, *newer = NULL;
+	AUTO(profile_done) struct profile p = profile_of(SIMPLE);
+	AUTO(buf_done) struct buf first = { 0 }, second = { 0 }, third = { 0 };
+
+	(void)state;
+	f = filters_log();
+	get(f, &p, &first);
+	newer = filters_log(); /* replaces the file */
+	get(f, &p, &second);   /* also for a daemon that runs */
+	assert_compilations(2);
+	get(newer, &p, &third);
+	assert_compilations(2);
 }
 
 static void *get_in_thread(void *arg)
@@ -291,21 +327,15 @@ static void *get_in_thread(void *arg)
 
 static void requests_at_the_same_time_share_a_compilation(void **state)
 {
-	AUTO(filters_free) struct filters *f = NULL;
-	AUTO(buf_done) struct buf log = { 0 };
-	autofree char *path = program(), *commands = NULL;
+	AUTO(filters_free) struct filters *f = filters_log();
 	pthread_t threads[THREADS];
-	struct hw_err e;
 
 	(void)state;
-	commands = str_printf("echo x >>" DIR_ "/log; exec %s", path);
-	f = filters_script(commands, 0);
 	for (size_t i = 0; i < THREADS; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, get_in_thread, f), 0);
 	for (size_t i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
-	assert_ok(file_read(AT_FDCWD, DIR_ "/log", 4096, &log, &e), &e);
-	assert_string_equal(log.data, "x\n");
+	assert_compilations(1);
 }
 
 static void a_damaged_file_is_replaced(void **state)
@@ -514,6 +544,8 @@ int main(void)
 		TEST("a call newer than the profile fails with ENOSYS",
 		     a_call_newer_than_the_profile_fails_with_enosys),
 		TEST("it is compiled once", a_filter_is_compiled_once),
+		TEST("another version of the program compiles again",
+		     another_version_of_the_program_compiles_again),
 		TEST("requests at the same time share a compilation",
 		     requests_at_the_same_time_share_a_compilation),
 		TEST("a damaged file is replaced", a_damaged_file_is_replaced),
