@@ -103,16 +103,17 @@ static bool has_mount_setattr(void)
 	return syscall(SYS_mount_setattr, -1, "", 0, NULL, 0) < 0 && errno != ENOSYS;
 }
 
-/* "crun version 1.8.1": 1008; 0 for another program */
+#define CRUN_VERSION "crun version "
+
+/* "crun version 1.8.1": 1008; 0 for another program, and for "crun version UNKNOWN" */
 static long get_crun_version(const char *version)
 {
-	static const char prefix[] = "crun version ";
 	char *end = NULL;
 	long major;
 
-	if (!str_starts(version, prefix))
+	if (!str_starts(version, CRUN_VERSION))
 		return 0;
-	major = strtol(version + strlen(prefix), &end, 10);
+	major = strtol(version + strlen(CRUN_VERSION), &end, 10);
 	return major * 1000 + (*end == '.' ? strtol(end + 1, NULL, 10) : 0);
 }
 
@@ -136,7 +137,8 @@ static void set_mount_features(struct oci_handler *h, const struct features *f, 
  * "+SECCOMP", and it ignores profiles silently. */
 static enum oci_seccomp find_seccomp(const struct features *f, long crun, const char *version)
 {
-	if ((f && f->has_seccomp && !f->seccomp) || (crun && !strstr(version, "+SECCOMP")))
+	if ((f && f->has_seccomp && !f->seccomp) ||
+	    (str_starts(version, CRUN_VERSION) && !strstr(version, "+SECCOMP")))
 		return OCI_SECCOMP_NONE;
 	return crun ? OCI_SECCOMP_FILTER : OCI_SECCOMP_PROFILE;
 }

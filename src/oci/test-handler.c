@@ -122,16 +122,22 @@ static void features_come_from_the_program_or_its_version(void **state)
 
 static void a_crun_without_libseccomp_is_recognized(void **state)
 {
-	AUTO(handlers_done) struct oci_handlers h = { 0 };
+	static const char *const versions[] = { "1.8.1", "UNKNOWN" }; /* without Git: UNKNOWN */
 	struct hw_strings none = { 0 };
 
 	(void)state;
-	write_script("/tmp/handler", "#!/bin/sh\n"
-				     "[ $1 = --version ] && echo crun version 1.8.1 && "
-				     "echo +SYSTEMD +YAJL\n");
-	handlers_probe("/tmp/handler", &none, &h);
-	assert_null(h.v[0].message);
-	assert_int_equal(h.v[0].seccomp, OCI_SECCOMP_NONE);
+	for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
+		AUTO(handlers_done) struct oci_handlers h = { 0 };
+		autofree char *script = str_printf("#!/bin/sh\n"
+						   "[ $1 = --version ] && echo crun version %s && "
+						   "echo +SYSTEMD +YAJL\n",
+						   versions[i]);
+
+		write_script("/tmp/handler", script);
+		handlers_probe("/tmp/handler", &none, &h);
+		assert_null(h.v[0].message);
+		assert_int_equal(h.v[0].seccomp, OCI_SECCOMP_NONE);
+	}
 }
 
 static void the_real_program_has_all(void **state)
