@@ -211,7 +211,7 @@ static void *rename_files(void *arg)
 /* A link with ".." may have to be followed again then, see openat2(2). */
 static void a_link_is_followed_while_other_files_are_renamed(void **state)
 {
-	static atomic_bool stop; /* static: if an assertion fails, the thread goes on */
+	static atomic_bool stop; /* static: if an assertion fails, the thread continues */
 	pthread_t thread;
 	void *failed;
 
