@@ -110,14 +110,27 @@ int container_recover_limits(struct container *c, struct hw_err *e)
 
 struct new_limits {
 	struct container *container;
+	const char *cgroup;
 	const struct limits *limits;
 };
 
+/* While it runs, the journal exists: after a kill, container_recover_limits() also restores the score. */
 static int store_limits(void *ctx, struct hw_err *e)
 {
 	const struct new_limits *n = ctx;
+	int64_t before = n->container->limits->resources.oom_score_adj;
+	int64_t after = n->limits->resources.oom_score_adj;
+	struct hw_err ignored;
+	int r;
 
-	return container_set_limits(n->container, n->limits, e);
+	r = set_oom_score(n->container, n->cgroup, before, after, e);
+	if (r < 0)
+		err_ctx(e, "linux");
+	else
+		r = container_set_limits(n->container, n->limits, e);
+	if (r < 0)
+		(void)set_oom_score(n->container, n->cgroup, after, before, &ignored);
+	return r;
 }
 
 static int update(struct container *c, const struct oci_resources *update, int64_t deadline,
@@ -127,8 +140,6 @@ static int update(struct container *c, const struct oci_resources *update, int64
 	AUTO(shared_unref) const struct limits *next = NULL;
 	AUTO(spec_limits_done) struct oci_limits limits = { 0 };
 	autofree char *cgroup = container_cgroup(c), *journal = journal_of(c);
-	int64_t old_score = c->limits->resources.oom_score_adj, score;
-	struct hw_err ignored;
 	struct runtime runtime;
 	int r;
 
@@ -141,24 +152,18 @@ static int update(struct container *c, const struct oci_resources *update, int64
 		r = spec_limits_init(&limits, &next->resources, c->pods->options.host, e);
 	if (r < 0)
 		return err_ctx(e, "linux");
-	score = next->resources.oom_score_adj;
-	r = set_oom_score(c, cgroup, old_score, score, e);
-	if (r < 0)
-		return err_ctx(e, "linux");
 	container_runtime(c, &runtime);
-	r = update_limits(&(struct limits_update){ .runtime = &runtime,
-						   .fs = c->pods->options.cgroups,
-						   .cgroup = cgroup,
-						   .id = c->o.id,
-						   .limits = &limits,
-						   .text = next->text,
-						   .journal = journal,
-						   .commit = store_limits,
-						   .ctx = &(struct new_limits){ c, next } },
-			  deadline, e);
-	if (r < 0)
-		(void)set_oom_score(c, cgroup, score, old_score, &ignored);
-	return r;
+	return update_limits(
+		&(struct limits_update){ .runtime = &runtime,
+					 .fs = c->pods->options.cgroups,
+					 .cgroup = cgroup,
+					 .id = c->o.id,
+					 .limits = &limits,
+					 .text = next->text,
+					 .journal = journal,
+					 .commit = store_limits,
+					 .ctx = &(struct new_limits){ c, cgroup, next } },
+		deadline, e);
 }
 
 int containers_update(struct pods *p, const char *id, const struct oci_resources *resources,

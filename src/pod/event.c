@@ -10,7 +10,8 @@
  *	container  making -> created                created
  *	           created -> running               started
  *	           running -> exited                stopped
- *	           created -> exited                started, stopped: it has ended before its start returned
+ *	           created -> exited                stopped; before that started, if it has ended before its start
+ *	                                            returned
  *	           removed from the table           deleted, if there was an event before
  */
 #include <string.h>
@@ -92,7 +93,7 @@ void event_container_changed(struct container *c, enum container_state before)
 		add_event(c->pod, EVENT_CREATED, c->o.id);
 	}
 	if (after == CONTAINER_RUNNING ||
-	    (after == CONTAINER_EXITED && before == CONTAINER_CREATED))
+	    (after == CONTAINER_EXITED && before == CONTAINER_CREATED && c->status.started_at))
 		add_event(c->pod, EVENT_STARTED, c->o.id);
 	if (after == CONTAINER_EXITED)
 		add_event(c->pod, EVENT_STOPPED, c->o.id);

@@ -12,7 +12,7 @@ pytest.importorskip("grpc", reason="python3-grpcio is not installed")
 pytest.importorskip("google.protobuf", reason="python3-protobuf is not installed")
 from containers import IMAGE, V2, containers  # noqa: F401, a fixture
 from poddaemon import connect
-from waiting import LONG
+from waiting import LONG, wait_until
 
 MIB = 1 << 20
 BASE = ["id", "name", "image", "container", "namespace", "pod"]
@@ -81,8 +81,8 @@ def test_every_metric_has_a_description_and_labels(containers):
 def test_a_container_has_all_metrics_that_the_kernel_provides(containers):
     d = containers()
     pod = d.cri.pod(network=0)
-    container = d.cri.run_container(pod, ["/bin/sh", "-c", "x=$(head -c 9000000 /dev/zero | tr '\\0' x); echo ready; "
-                                          "sleep 100000; true"], resources=LIMITS)
+    container = d.cri.run_container(pod, ["/bin/sh", "-c", "x=$(head -c 9000000 /dev/zero | tr '\\0' x); "
+                                          "sleep 100000 & echo ready; wait"], resources=LIMITS)
     d.cri.wait_for_line(container, "ready")
     before = int(time.time())
     found = read(d)
@@ -146,17 +146,20 @@ def test_limits_that_are_not_set_are_left_out(containers):
 
 def test_files_and_sockets_are_those_of_the_processes(containers):
     d = containers()
-    container = d.cri.run_server(d.cri.pod(), ["/bin/sh", "-c", "exec 5</dev/null 6</dev/null; echo ready; nc -l -p 7 & wait"])
+    container = d.cri.run_server(d.cri.pod(), ["/bin/sh", "-c", "exec 5</dev/null 6</dev/null; nc -l -p 7 & echo ready; wait"])
+
+    def sockets(pid):
+        return sum(os.readlink(f).startswith("socket:") for f in pathlib.Path("/proc/%d/fd" % pid).iterdir())
 
     def files():
         return sum(len(list(pathlib.Path("/proc/%d/fd" % pid).iterdir())) for pid in pids)
     main = d.main(container)
     pids = [main] + [int(p) for p in pathlib.Path("/proc/%d/task/%d/children" % (main, main)).read_text().split()]
+    wait_until(lambda: sockets(pids[1]))  # nc opens no file after that
     metrics = read(d)[container]
-    assert value(metrics, "processes") == len(pids)
+    assert value(metrics, "processes") == len(pids) == 2
     assert value(metrics, "file_descriptors") == files() >= 5
-    sockets = sum(os.readlink(f).startswith("socket:") for pid in pids for f in pathlib.Path("/proc/%d/fd" % pid).iterdir())
-    assert value(metrics, "sockets") == sockets
+    assert value(metrics, "sockets") == sum(sockets(pid) for pid in pids) >= 1
     limit = next(l.split()[3] for l in pathlib.Path("/proc/%d/limits" % main).read_text().splitlines() if "open files" in l)
     assert value(metrics, "ulimits_soft", "max_open_files") == int(limit)
 

@@ -115,16 +115,19 @@ def test_an_update_that_a_kill_interrupts_is_undone_by_the_next_daemon(container
     container = d.cri.create(d.cri.pod(handler="slow"), resources={**FIRST, "oom_score_adj": 300})
     if start:
         d.cri.start_container(container)
+    score = pathlib.Path("/proc/%d/oom_score_adj" % d.main(container))
     crun.linger("update")
     change = d.client().start("UpdateContainerResources", container_id=container, linux={
         "cpu_quota": 25000, "memory_limit_in_bytes": 96 * MIB, "oom_score_adj": 600})
     wait_until(lambda: limits_in_force(d, container) == (25000, 96 * MIB))
+    # the score changes after the limits: only from then on a kill is certain to be noticed by the next daemon
+    assert score.read_text() == "300\n"
     d.kill()
     crun.go_on("update")  # the next daemon waits until it has ended
     d.start()
     assert change.exception()
     assert_limits(d, container, 50000, 64 * MIB)
-    assert pathlib.Path("/proc/%d/oom_score_adj" % d.main(container)).read_text() == "300\n"
+    assert score.read_text() == "300\n"
     update(d, container, memory_limit_in_bytes=80 * MIB)
     d.restart()
     assert_limits(d, container, 50000, 80 * MIB)

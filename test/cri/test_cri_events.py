@@ -115,6 +115,18 @@ def test_a_container_that_ends_by_itself_and_a_pod_that_is_removed_while_ready_h
     assert sorted(events[2:4]) == sorted([(ended, DELETED), (running, DELETED)])
 
 
+def test_a_container_that_is_removed_before_its_start_has_no_started_event(containers, follow):
+    d = containers()
+    pod = d.cri.pod()
+    reader = follow(d)
+    container = d.cri.create(pod)
+    d.cri.remove_container(container)
+    assert names(reader.next(3)) == [(container, CREATED_EVENT), (container, STOPPED), (container, DELETED)]
+    other = d.cri.create(pod, name="b")
+    d.cri.stop(pod)
+    assert names(reader.next(3)) == [(other, CREATED_EVENT), (other, STOPPED), (pod, STOPPED)]
+
+
 def test_what_was_never_created_has_no_event(containers, follow):
     d = containers()
     pod = d.cri.pod()

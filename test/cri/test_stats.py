@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("grpc", reason="python3-grpcio is not installed")
 pytest.importorskip("google.protobuf", reason="python3-protobuf is not installed")
 from containers import FOREVER, V2, cgroup_value, containers  # noqa: F401, a fixture
-from poddaemon import connect, in_threads, refused
+from poddaemon import connect, in_namespace, in_threads, refused
 from waiting import LONG, wait_until
 
 MIB = 1 << 20
@@ -185,6 +185,19 @@ def test_a_pod_has_the_traffic_of_each_interface(containers):
     assert after.rx_bytes.value > before.default_interface.rx_bytes.value
     assert after.tx_bytes.value > before.default_interface.tx_bytes.value
     assert after.rx_errors.value == after.tx_errors.value == 0
+
+
+def test_a_pod_whose_interface_was_renamed_has_no_traffic(containers):
+    d = containers()
+    pod = d.cri.pod(network=0)
+    assert pod_stats(d, pod).linux.HasField("network")
+    namespaces = {n["type"]: n["path"] for n in d.cri.info(pod)["runtimeSpec"]["linux"]["namespaces"]}
+    in_namespace(namespaces["network"], "ip", "link", "set", "eth0", "down")
+    in_namespace(namespaces["network"], "ip", "link", "set", "eth0", "name", "other")
+    # a kubelet crashes if there is a network without a default interface
+    assert not pod_stats(d, pod).linux.HasField("network")
+    (listed,) = d.cri.call("ListPodSandboxStats").stats
+    assert not listed.linux.HasField("network")
 
 
 def test_what_a_container_has_written_is_counted_again(containers):

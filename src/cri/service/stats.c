@@ -165,7 +165,8 @@ static Runtime__V1__NetworkInterfaceUsage *make_link(struct arena *a, const stru
 	return m;
 }
 
-/* The interface of the pod's first network is the default one. */
+/* The interface of the pod's first network is the default one. If a container has renamed or deleted it, the
+ * usage is left out: a kubelet reads default_interface without a check, and would crash. */
 static Runtime__V1__NetworkUsage *make_network(struct arena *a, const struct stats *s,
 					       const struct pod_network *network)
 {
@@ -185,7 +186,7 @@ static Runtime__V1__NetworkUsage *make_network(struct arena *a, const struct sta
 		else
 			m->interfaces[m->n_interfaces++] = make_link(a, &links[i]);
 	}
-	return m;
+	return m->default_interface ? m : NULL;
 }
 
 static Runtime__V1__ProcessUsage *make_processes(struct arena *a, const struct stats *s)
