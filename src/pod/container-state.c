@@ -319,6 +319,7 @@ int container_state_delete(struct container *c, struct hw_err *e)
 	if (r == 0) {
 		object_remove(&c->o);
 		event_container_deleted(c);
+		lost_removed(p);
 	}
 	pthread_mutex_unlock(&p->write_lock);
 	return r < 0 ? err_ctx(e, "delete container %s from the database", c->o.id) : 0;

@@ -136,6 +136,14 @@ static int update_note(struct pods *p, struct hw_err *e)
 	return file_remove(AT_FDCWD, path, e);
 }
 
+void lost_removed(struct pods *p)
+{
+	struct hw_err e;
+
+	if (update_note(p, &e) < 0) /* the next start tries again */
+		log_event(LOG_WARN, "pods.lost not removed", "error", e.msg, NULL);
+}
+
 /* ---- all that is lost --------------------------------------------------------------- */
 
 int lost_find(struct pods *p, struct hw_err *e)

@@ -145,6 +145,8 @@ void finisher_add_failed(struct object *o);
 int lost_note(struct pods *p, struct hw_err *e);
 /* Adds pods and containers whose files exist, but not their rows, to the tables. */
 int lost_find(struct pods *p, struct hw_err *e);
+/* To be called when a pod or container has left its table, with write_lock held. */
+void lost_removed(struct pods *p);
 /* Logs that the database was lost, if that left lost objects. */
 void lost_report(struct pods *p);
 

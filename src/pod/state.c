@@ -338,6 +338,7 @@ int state_delete(struct pod *pod, struct hw_err *e)
 	if (r == 0) {
 		object_remove(&pod->o);
 		event_pod_deleted(pod);
+		lost_removed(p);
 	}
 	pthread_mutex_unlock(&p->write_lock);
 	return r < 0 ? err_ctx(e, "delete pod %s from the database", pod->o.id) : 0;

@@ -181,6 +181,7 @@ def test_the_network_of_the_node_can_be_combined_with_a_user_namespace(node):
     (userns(gids=[]), ".gids: expected exactly one mapping"),
     (userns(gids=[mapping(5)]), ": uids and gids differ"),
     (userns(uids=[mapping(container=1)]), ".uids: the mapping does not start at container_id 0"),
+    (userns(uids=[mapping(0)]), ".uids: host_id 0 is root of the node"),
     (userns(uids=[mapping(length=0)]), ".uids: invalid length"),
     (userns(uids=[mapping(0xffffffff, length=1)]), ".uids: invalid length"),
     (userns(mode=NODE), ": the user namespace of the node has no mappings"),

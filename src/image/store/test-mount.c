@@ -208,11 +208,14 @@ static uid_t owner_of(const struct scene *s, const char *name)
 
 static void require_linux_6_5(void)
 {
-	unsigned major = 0, minor = 0;
+	unsigned long major, minor;
 	struct utsname kernel;
+	char *end;
 
 	assert_int_equal(uname(&kernel), 0);
-	assert_int_equal(sscanf(kernel.release, "%u.%u", &major, &minor), 2);
+	major = strtoul(kernel.release, &end, 10);
+	assert_int_equal(*end, '.');
+	minor = strtoul(end + 1, NULL, 10);
 	if (major > 6 || (major == 6 && minor >= 5))
 		return;
 	print_message("idmapped layers need Linux 6.5\n");

@@ -7,6 +7,7 @@
  */
 #include "oci/spec/cdi.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -327,11 +328,12 @@ static int add_file(void *ctx, const struct file_entry *entry, struct hw_err *e)
 			f->error = str_copy(why.msg);
 		return 0;
 	}
+	assert(spec);
 	if (!is_wanted(f, spec))
 		return 0;
 	spec->path = take_ptr(path);
 	spec->dir = f->dir;
-	*(struct cdi_spec **)spec_append(&f->specs, sizeof(spec)) = spec;
+	*(struct cdi_spec **)spec_append(&f->specs, sizeof(struct cdi_spec *)) = spec;
 	spec = NULL;
 	return 0;
 }

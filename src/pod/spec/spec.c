@@ -161,6 +161,8 @@ int pod_check_user(const struct pod_namespaces *n, struct hw_err *e)
 		return refuse_user(": uids and gids differ", e);
 	if (m->container_id != 0)
 		return refuse_user(".uids: the mapping does not start at container_id 0", e);
+	if (m->host_id == 0)
+		return refuse_user(".uids: host_id 0 is root of the node", e);
 	if (m->size == 0 || (uint64_t)m->host_id + m->size > UINT32_MAX)
 		return refuse_user(".uids: invalid length", e);
 	return 0;
