@@ -28,14 +28,9 @@ error_log stderr;
 events {}
 http { access_log off; server { listen PORT; root /www; } }
 """
-PASSWD = b"""root:x:0:0:root:/:/bin/sh
-default-user:x:1000:1000::/:/bin/sh
-nobody:x:65534:65534::/:/bin/sh
-"""
-GROUP = b"""root:x:0:
-group-defined-in-image:x:50000:default-user
-nogroup:x:65534:
-"""
+MASTER = pathlib.Path("/usr/share/base-passwd")
+PASSWD = (MASTER / "passwd.master").read_bytes() + b"default-user:x:1000:1000::/:/bin/sh\n"
+GROUP = (MASTER / "group.master").read_bytes() + b"group-defined-in-image:x:50000:default-user\n"
 EFFECTIVE_UID = r"""
 #include <stdio.h>
 #include <unistd.h>
