@@ -71,3 +71,17 @@ allowed() { grep -v '^#' "$HAWSER_SRC/test/differential/allowed.tsv" | cut -f 1-
 	sed -n '/^| plugin |/,/^$/s/^| `\([a-z-]*\)` |.*/\1/p' "$HAWSER_SRC/README.md" | sort |
 		diff - <(hawser-plugin list --json | jq -r '.[].name' | sort)
 }
+
+# Prints the columns of each spec in critest.md: spec, hawser-cri, containerd, reason.
+specs() { awk -F ' *[|] *' '$3 ~ /^(passed|failed|skipped)$/ && NF == 6 { print $2 "\t" $3 "\t" $4 "\t" $5 }' "$HAWSER_SRC/docs/critest.md"; }
+
+@test "docs: critest.md is of the versions that make conformance uses; nothing failed on hawser-cri, and skips have reasons" {
+	for program in cri_tools containerd; do
+		version=$(sed -n "s/^${program}_version=//p" "$HAWSER_SRC/test/conformance/run")
+		grep -q " $version\b" "$HAWSER_SRC/docs/critest.md"
+	done
+	specs >"$BATS_TEST_TMPDIR/specs"
+	[ "$(wc -l <"$BATS_TEST_TMPDIR/specs")" -gt 100 ]
+	odd=$(awk -F '\t' '$2 == "failed" || ($2 == "skipped" || $3 == "skipped") && $4 == ""' "$BATS_TEST_TMPDIR/specs")
+	[ "$odd" = "" ]
+}
