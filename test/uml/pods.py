@@ -166,11 +166,15 @@ def test_statistics_and_metrics_are_those_of_the_cgroups_that_are_mounted(daemon
     v2 = (CGROUPS / "cgroup.controllers").exists()
     pod = d.cri.pod(network=POD)
     container = d.cri.run_container(pod, FOREVER, resources=LIMITS)
-    stats = d.cri.call("PodSandboxStats", pod_sandbox_id=pod).stats.linux
+
+    def read():
+        stats = d.cri.call("PodSandboxStats", pod_sandbox_id=pod).stats.linux
+        # the kernel may add up the counters of a new cgroup later
+        return all(each.memory.rss_bytes.value and each.memory.page_faults.value for each in (stats, *stats.containers)) and stats
+    stats = wait_until(read)
     (found,) = stats.containers
     for each in (stats, found):
         assert 0 < each.memory.working_set_bytes.value <= each.memory.usage_bytes.value < 64 << 20
-        assert each.memory.rss_bytes.value > 0 and each.memory.page_faults.value > 0
     assert found.memory.available_bytes.value == (64 << 20) - found.memory.working_set_bytes.value
     assert stats.network.default_interface.name == "eth0"
     # without the controller cpuacct, v1 has no processor time
